@@ -289,6 +289,9 @@ servers_settle(struct servers *x)
 
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		wanted |= swap_wants_server(x->w, x->w->sessions[i], now.us);
+	/* One that was killed begins anew what it held; only it can be told that this has an end. */
+	for (int i = 0; i < HELD_MAX; i++)
+		wanted |= x->held[i].session != 0;
 	link_need(x->link, wanted);
 	if (link_is_idle(x->link))
 		(void)ask(x, now);

@@ -35,6 +35,16 @@ check "it sends where the nodes wait" [ "$(place)" = "$at" ]
 check "and they go on" all_went_on
 check "no order is left" soon no_orders
 
+echo "== mfrisbeed is killed when all nodes are done, before it is told"
+runs() { api GET "/api/v1/sessions/$id" | field server.running; }
+begin 'node[1-2]'; before=$(master_pid)
+kill -STOP "$before"
+check "nodes go on without it" all_went_on
+check "their session counts as served" [ "$(runs)" = true ]
+kill -9 "$before"
+check "another one is started, and told" soon eval '[ "$(runs)" = false ]'
+check "nothing is served" soon eval '[ -z "$(servers)" ]'
+
 echo "== all of it is killed"
 begin 'node[1-2]'
 kill -9 "$(master_pid)"; controller_again
