@@ -11,7 +11,7 @@ controller is killed by SIGKILL and started anew.  When the session has ended:
   * no order of the session is left
 
 After each 50 sessions none runs for a moment.  Then no frisbeed, no file of one and no process of a machine is left, and
-the controller has the descriptors and the memory that it had at its beginning.
+the controller, its mfrisbeed and the starter of that have the descriptors and the memory that they had at their beginning.
 """
 import hashlib, json, os, random, signal, subprocess, sys, time, urllib.error, urllib.request
 
@@ -20,6 +20,7 @@ T, NET, STATE, URL, BIN = (os.environ[k] for k in ("T", "NET", "STATE", "URL", "
 AT_ONCE = 8
 QUIET_EVERY = 50
 KILLED, OF = 100, 500	# of 500 sessions, the first 100 see controllers die: one has to live long enough to show a leak
+LOOKED_AT = ("controllerd", "mfrisbeed", "starter")
 MOST_S = 240	# for one session
 KB_A_SESSION = 24	# those that have ended last are kept in memory, up to a hundred
 chance = random.Random(SEED)
@@ -59,15 +60,33 @@ def sha(path):
         return ""
 
 
+class Look:
+    """Descriptors and memory of a process, looked at when no session runs."""
+    def __init__(self, name):
+        self.name, self.pid, self.most_files, self.most_growth, self.longest = name, None, 0, 0, 0
+
+    def look(self, pid):
+        files = len(os.listdir(f"/proc/{pid}/fd"))
+        kb = int(next(line for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS")).split()[1])
+        if pid != self.pid:
+            self.pid, self.files, self.kb, self.since = pid, files, kb, happened["sessions"]
+        n = happened["sessions"] - self.since
+        if files > self.files + 2:
+            wrong(f"{self.name} has {files} descriptors, {self.files} at its beginning")
+        if kb > self.kb + 2048 + KB_A_SESSION * min(n, 100):
+            wrong(f"{self.name} has {kb} kB after {n} sessions, {self.kb} kB at its beginning")
+        if n > self.longest:
+            self.longest, self.most_growth = n, kb - self.kb
+        self.most_files = max(self.most_files, files)
+
+    def said(self):
+        return f"{self.name}: at most {self.most_files} descriptors; {self.most_growth:+} kB in {self.longest} sessions without a kill"
+
+
 class Controller:
-    """The process: it is killed, started anew, and looked at."""
+    """The process: it is killed and started anew."""
     def __init__(self):
         self.child, self.pid = None, int(open(T + "/controller.pid").read())
-        self.most_files, self.most_growth, self.longest = 0, 0, 0
-        self.begin()
-
-    def begin(self):
-        self.files = self.kb = None
 
     def kill_and_start(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -77,26 +96,7 @@ class Controller:
         self.child = subprocess.Popen(["bash", "-c", "exec " + open(T + "/controller.command").read()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.pid = self.child.pid
         open(T + "/controller.pid", "w").write(str(self.pid))
-        self.begin()
         happened["controller killed"] += 1
-
-    def look(self):
-        """Descriptors and kB, when nothing runs."""
-        files = len(os.listdir(f"/proc/{self.pid}/fd"))
-        kb = int(next(line for line in open(f"/proc/{self.pid}/status") if line.startswith("VmRSS")).split()[1])
-        if self.files is None:
-            self.files, self.kb, self.since = files, kb, happened["sessions"]
-        n = happened["sessions"] - self.since
-        if files > self.files + 2:
-            wrong(f"the controller has {files} descriptors, {self.files} at its beginning")
-        if kb > self.kb + 2048 + KB_A_SESSION * min(n, 100):
-            wrong(f"the controller has {kb} kB after {n} sessions, {self.kb} kB at its beginning")
-        if n > self.longest:
-            self.longest, self.most_growth = n, kb - self.kb
-        self.most_files = max(self.most_files, files)
-
-    def said(self):
-        return f"controller: at most {self.most_files} descriptors; {self.most_growth:+} kB in {self.longest} sessions without a kill"
 
 
 class Images:
@@ -220,17 +220,20 @@ def processes():
     return " ".join(lists).split()
 
 
-def others():
-    """The names of processes in the lab's networks that are neither the controller, its mfrisbeed nor this program's own."""
-    found = []
+def named():
+    """The processes in the lab's networks, by name, without this program's own."""
+    found = {}
     for pid in processes():
         try:
-            name = open(f"/proc/{pid}/comm").read().strip()
+            found.setdefault(open(f"/proc/{pid}/comm").read().strip(), []).append(int(pid))
         except OSError:
             continue
-        if name not in ("controllerd", "mfrisbeed", "starter", "ip", "bash") and int(pid) != os.getpid():
-            found.append(name)
-    return found
+    return {name: [p for p in pids if p != os.getpid()] for name, pids in found.items()}
+
+
+def others():
+    """The names of those that are neither the controller, its mfrisbeed, the starter nor this program's own."""
+    return [name for name, pids in named().items() if pids and name not in (*LOOKED_AT, "ip", "bash")]
 
 
 def served():
@@ -241,7 +244,7 @@ def served():
         return []
 
 
-def quiet(controller):
+def quiet(looks):
     """Nothing runs: is anything left?"""
     for _ in range(100):
         left = os.listdir(NET + "/boot/orders") + [f for f in served() if f.startswith("session-")] + others()
@@ -250,10 +253,12 @@ def quiet(controller):
         time.sleep(0.1)
     else:
         wrong(f"left over: {left}")
-    controller.look()
+    for look in looks:
+        for pid in named().get(look.name, []):
+            look.look(pid)
 
 
-def go(controller, images, nodes):
+def go(controller, images, nodes, looks):
     """All sessions, AT_ONCE of them at the same time, on nodes of their own."""
     running, begun, looked = [], 0, 0
     start = time.monotonic()
@@ -269,18 +274,18 @@ def go(controller, images, nodes):
         running = [s for s in running if not s.ended()]
         if not running and begun >= min(COUNT, looked + QUIET_EVERY):
             looked = begun
-            quiet(controller)
+            quiet(looks)
             print(f"{time.monotonic() - start:.0f} s: {happened}", flush=True)
         time.sleep(0.05)
     took = time.monotonic() - start
-    print(f"{took:.0f} s, {took / max(1, happened['sessions']):.2f} s a session: {happened}; {controller.said()}", flush=True)
+    print(f"{took:.0f} s, {took / max(1, happened['sessions']):.2f} s a session: {happened}; {'; '.join(look.said() for look in looks)}", flush=True)
 
 
 def main():
-    controller, images = Controller(), Images(["a.ndz", "b.ndz"])
+    controller, images, looks = Controller(), Images(["a.ndz", "b.ndz"]), [Look(name) for name in LOOKED_AT]
     call("GET", "/api/v1/nodes")
-    quiet(controller)
-    go(controller, images, sorted(os.listdir(T + "/machines")))
+    quiet(looks)
+    go(controller, images, sorted(os.listdir(T + "/machines")), looks)
     os.kill(controller.pid, signal.SIGTERM)
     if controller.child:
         controller.child.wait(30)
