@@ -286,6 +286,38 @@ check_capture(const struct swap *w, const struct swap_wish *wish, struct err *e)
 }
 
 static int
+check_sending(const struct swap_wish *wish, struct err *e)
+{
+	const struct swap_sending *s = &wish->sending;
+	bool any = s->bandwidth_bits_per_s != 0 || s->wait != 0 || s->until != 0 || s->orders[0] != '\0';
+
+	if (wish->capture && any)
+		return err_set(e, ERR_USAGE, "a session that captures sends nothing");
+	if (s->bandwidth_bits_per_s != 0 && (s->bandwidth_bits_per_s < SWAP_BANDWIDTH_MIN ||
+						s->bandwidth_bits_per_s > SWAP_BANDWIDTH_MAX))
+		return err_set(e, ERR_USAGE, "the bandwidth is from %llu to %llu bits a second",
+		    (unsigned long long)SWAP_BANDWIDTH_MIN, (unsigned long long)SWAP_BANDWIDTH_MAX);
+	if (s->orders[0] != '\0' && s->orders[0] != '/')
+		return err_set(e, ERR_USAGE, "the folder of orders is a path from / on, not \"%.100s\"",
+		    s->orders);
+	return 0;
+}
+
+/* Do the nodes suit the wish? */
+static int
+check_nodes(const struct swap_wish *wish, unsigned n, struct err *e)
+{
+	const struct swap_sending *s = &wish->sending;
+
+	if (wish->capture && n != 1)
+		return err_set(e, ERR_USAGE, "an image is captured from one node, not from %u", n);
+	if (s->wait > n || s->until > n)
+		return err_set(e, ERR_USAGE, "%llu nodes are waited for, and there are %u",
+		    (unsigned long long)(s->wait > n ? s->wait : s->until), n);
+	return 0;
+}
+
+static int
 check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 {
 	size_t n = strlen(wish->request);
@@ -303,7 +335,7 @@ check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 		    SWAP_TIMEOUT_MAX_S);
 	if (wish->tries < 1 || wish->tries > SWAP_TRIES_MAX)
 		return err_set(e, ERR_USAGE, "tries is from 1 to %d", SWAP_TRIES_MAX);
-	return check_capture(w, wish, e) == 0 ? check_words(wish, e) : -1;
+	return check_sending(wish, e) == 0 && check_capture(w, wish, e) == 0 ? check_words(wish, e) : -1;
 }
 
 /* The node of this name, if it can be taken. */
@@ -377,11 +409,12 @@ begin(struct swap_session *s, struct swap_now now, const struct swap_wish *wish)
 	s->stream = wish->stream;
 	s->capture = wish->capture;
 	s->replace = wish->replace;
-	s->timeout_s = wish->timeout_s;
-	s->tries = wish->tries;
+	s->sending = wish->sending;
+	s->timeout_s = (unsigned)wish->timeout_s;
+	s->tries = (unsigned)wish->tries;
 	s->began_s = s->seen_s = now.wall_s;
 	s->began_us = now.us;
-	s->deadline_us = now.us + (uint64_t)wish->timeout_s * 1000000;
+	s->deadline_us = now.us + wish->timeout_s * 1000000;
 }
 
 int
@@ -400,14 +433,12 @@ swap_start(struct swap *w, struct swap_now now, const struct swap_wish *wish, ui
 	if (check_wish(w, wish, e) != 0 || check_running(w, e) != 0 ||
 	    find_nodes(w, wish->nodes, &numbers, &n, e) != 0)
 		return -1;
-	if (wish->capture && n != 1) {
-		free(numbers);
-		return err_set(e, ERR_USAGE, "an image is captured from one node, not from %u", n);
-	}
-	struct swap_session *s = swap_session_add(w, w->last_id + 1);
+	struct swap_session *s = NULL;
+	if (check_nodes(wish, n, e) == 0 && (s = swap_session_add(w, w->last_id + 1)) == NULL)
+		err_nomem(e, "a session");
 	if (s == NULL) {
 		free(numbers);
-		return err_nomem(e, "a session");
+		return -1;
 	}
 	begin(s, now, wish);
 	s->nodes = numbers;

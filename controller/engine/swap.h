@@ -26,6 +26,7 @@ enum {
 	SWAP_TEXT_BYTES = 256,  /* last words, with the NUL */
 	SWAP_WORDS_BYTES = 512, /* further words of an order */
 	SWAP_REQUEST_BYTES = 65,
+	SWAP_ORDERS_BYTES = 256, /* mfrisbeed takes a path of 256 bytes */
 	SWAP_SALT_BYTES = 17,
 	SWAP_ORDER_BYTES = 41, /* netboot/receive takes 40 characters */
 	SWAP_SAMPLES_MAX = 600,
@@ -106,6 +107,14 @@ struct swap_server {
 	char chunk_map[1025];
 };
 
+/* How a session's image is sent; zeros and an empty text: as usual. */
+struct swap_sending {
+	uint64_t bandwidth_bits_per_s; /* at most */
+	uint64_t wait;  /* nothing is sent before this number of its nodes receive */
+	uint64_t until; /* it ends when this number of nodes are done, and the others only boot */
+	char orders[SWAP_ORDERS_BYTES]; /* the folder of orders of reads (frisbeed --orders) */
+};
+
 struct swap_session {
 	uint32_t id; /* from 1 */
 	char image[SWAP_NAME_BYTES];
@@ -115,6 +124,7 @@ struct swap_session {
 	bool stream;
 	bool capture; /* the image is made of its only node */
 	bool replace; /* ... and may take the place of another one of this name */
+	struct swap_sending sending;
 	unsigned timeout_s, tries;
 	enum swap_state state;
 	/* Where its image is sent; port 0: that is not known yet. */
@@ -150,8 +160,12 @@ struct swap_wish {
 	char request[SWAP_REQUEST_BYTES]; /* empty: none */
 	char words[SWAP_WORDS_BYTES];
 	bool stream, capture, replace;
-	unsigned timeout_s, tries;
+	struct swap_sending sending;
+	uint64_t timeout_s, tries;
 };
+/* Bits a second that mfrisbeed takes. */
+#define SWAP_BANDWIDTH_MIN UINT64_C(10000)
+#define SWAP_BANDWIDTH_MAX UINT64_C(1000000000000)
 enum {
 	/* By default a session has two hours: 10 GB at 100 Mbit/s need 15 minutes, and a node may
 	 * be tried again.  The limits are there for typing errors. */

@@ -92,6 +92,15 @@ patience_s(const struct swap *w, const struct swap_node *n)
 	return n->phase == SWAP_BOOTING || swap_awaits_up(n) ? w->config.patience_boot_s : w->config.patience_s;
 }
 
+/* Does it wait until as many nodes receive as its session waits for? */
+static bool
+waits_for_others(const struct swap *w, const struct swap_node *n)
+{
+	const struct swap_session *s = swap_find_session(w, n->session);
+
+	return s != NULL && s->sending.wait != 0 && s->server.blocks_sent == 0 && swap_receives(n->phase);
+}
+
 void
 swap_tick_node(struct swap *w, struct swap_now now, struct swap_node *n)
 {
@@ -102,6 +111,8 @@ swap_tick_node(struct swap *w, struct swap_now now, struct swap_node *n)
 	 * others. */
 	if (!swap_is_active(n->phase) || n->power)
 		return;
+	if (waits_for_others(w, n))
+		n->sign_us = now.us;
 	if (now.us < n->sign_us || now.us - n->sign_us < (uint64_t)limit_s * 1000000)
 		return;
 	snprintf(why, sizeof why, "no sign of progress for %u s", limit_s);

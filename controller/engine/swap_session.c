@@ -119,13 +119,15 @@ swap_count(struct swap *w, struct swap_session *s, enum swap_phase from, enum sw
 	swap_touch_session(w, s);
 }
 
-static bool
-is_active(const struct swap_session *s)
+/* How many nodes have something to do. */
+static unsigned
+active(const struct swap_session *s)
 {
+	unsigned n = 0;
+
 	for (int p = 0; p < SWAP_PHASES; p++)
-		if (s->count[p] > 0 && swap_is_active((enum swap_phase)p))
-			return true;
-	return false;
+		n += swap_is_active((enum swap_phase)p) ? s->count[p] : 0;
+	return n;
 }
 
 double
@@ -146,6 +148,13 @@ thin(struct swap_session *s)
 	s->sample_every_s *= 2;
 }
 
+/* Is that number of nodes done that the session waits for? */
+static bool
+has_enough(const struct swap_session *s)
+{
+	return s->sending.until != 0 && s->count[SWAP_DONE] >= s->sending.until;
+}
+
 static void
 end(struct swap *w, struct swap_now now, struct swap_session *s)
 {
@@ -153,13 +162,13 @@ end(struct swap *w, struct swap_now now, struct swap_session *s)
 	while (s->nsamples > SWAP_SAMPLES_KEPT)
 		thin(s);
 	s->course_unsaved = true;
-	s->state = s->count[SWAP_STOPPED] > 0          ? SWAP_IS_STOPPED
-	           : s->count[SWAP_DONE] == s->total ? SWAP_IS_DONE
-						      : SWAP_IS_FAILED;
+	s->state = s->count[SWAP_DONE] == s->total || has_enough(s) ? SWAP_IS_DONE
+	           : s->count[SWAP_STOPPED] > 0                      ? SWAP_IS_STOPPED
+	                                                             : SWAP_IS_FAILED;
 	s->spent_s = (double)(now.us - s->began_us) / SECOND_US;
 	s->ended_s = now.wall_s > s->began_s ? now.wall_s : s->began_s;
 	w->ended[s->state]++;
-	if (s->state == SWAP_IS_DONE)
+	if (s->state == SWAP_IS_DONE && s->count[SWAP_DONE] == s->total)
 		swap_say(w, s, "all %u nodes are done", s->total);
 	free(s->nodes);
 	s->nodes = NULL;
@@ -170,8 +179,10 @@ swap_settle(struct swap *w, struct swap_now now, struct swap_session *s)
 {
 	if (s->state != SWAP_IS_RUNNING)
 		return;
-	if (!is_active(s))
+	if (active(s) == 0)
 		end(w, now, s);
+	else if (has_enough(s) && active(s) == s->count[SWAP_BOOTING])
+		swap_end_all(w, now, s, SWAP_STOPPED, "as many nodes as it waits for are done");
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include "common/base/zero.h"
 #include "common/wire/addr.h"
+#include "controller/http/wish.h"
 
 /* Seconds since 1970. */
 static uint64_t
@@ -196,6 +197,7 @@ shapes_session(struct json *j, const char *key, const struct swap *w,
 	json_double(j, "seconds", swap_seconds(s, now));
 	json_uint(j, "timeout_s", s->timeout_s);
 	json_uint(j, "tries", s->tries);
+	wish_sending(j, &s->sending);
 	put_counts(j, s);
 	json_double(j, "progress", swap_progress(w, s));
 	put_left(j, w, s);

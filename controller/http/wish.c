@@ -25,6 +25,11 @@ static const struct member members[] = {
 	{ "stream", JTREE_BOOL, AT(stream), false },
 	{ "capture", JTREE_BOOL, AT(capture), false },
 	{ "replace", JTREE_BOOL, AT(replace), false },
+	{ "bandwidth_bits_per_s", JTREE_NUMBER, NUMBER(sending.bandwidth_bits_per_s, SWAP_BANDWIDTH_MAX),
+	    false },
+	{ "wait", JTREE_NUMBER, NUMBER(sending.wait, SWAP_NODES_MAX), false },
+	{ "until", JTREE_NUMBER, NUMBER(sending.until, SWAP_NODES_MAX), false },
+	{ "orders", JTREE_TEXT, AT(sending.orders), false },
 	{ "timeout_s", JTREE_NUMBER, NUMBER(timeout_s, SWAP_TIMEOUT_MAX_S), false },
 	{ "tries", JTREE_NUMBER, NUMBER(tries, SWAP_TRIES_MAX), false },
 };
@@ -45,13 +50,13 @@ take_text(const struct member *m, char *out, const struct jtree *v, struct err *
 }
 
 static int
-take_number(const struct member *m, unsigned *out, const struct jtree *v, struct err *e)
+take_number(const struct member *m, uint64_t *out, const struct jtree *v, struct err *e)
 {
 	double number = jtree_number(v, 0);
 
-	if (!(number >= 1 && number <= (double)m->size) || number != (double)(unsigned)number)
+	if (!(number >= 1 && number <= (double)m->size) || number != (double)(uint64_t)number)
 		return err_set(e, ERR_USAGE, "\"%s\" has to be a number from 1 to %zu", m->name, m->size);
-	*out = (unsigned)number;
+	*out = (uint64_t)number;
 	return 0;
 }
 
@@ -85,7 +90,7 @@ take_all(const struct jtree *o, struct swap_wish *wish, struct err *e)
 	}
 	return known == jtree_count(o)
 	           ? 0
-	           : err_set(e, ERR_USAGE, "a member is not known (nodes, image, request, words, stream, capture, replace, timeout_s, tries)");
+	           : err_set(e, ERR_USAGE, "a member is not known (nodes, image, request, words, stream, capture, replace, bandwidth_bits_per_s, wait, until, orders, timeout_s, tries)");
 }
 
 int
@@ -107,6 +112,19 @@ wish_read(const char *text, size_t bytes, struct swap_wish *wish, struct err *e)
 }
 
 void
+wish_sending(struct json *j, const struct swap_sending *s)
+{
+	if (s->bandwidth_bits_per_s != 0)
+		json_uint(j, "bandwidth_bits_per_s", s->bandwidth_bits_per_s);
+	if (s->wait != 0)
+		json_uint(j, "wait", s->wait);
+	if (s->until != 0)
+		json_uint(j, "until", s->until);
+	if (s->orders[0] != '\0')
+		json_string(j, "orders", s->orders);
+}
+
+void
 wish_write(struct json *j, const struct swap_wish *wish)
 {
 	json_object(j, NULL);
@@ -119,6 +137,7 @@ wish_write(struct json *j, const struct swap_wish *wish)
 	json_bool(j, "stream", wish->stream);
 	json_bool(j, "capture", wish->capture);
 	json_bool(j, "replace", wish->replace);
+	wish_sending(j, &wish->sending);
 	json_uint(j, "timeout_s", wish->timeout_s);
 	json_uint(j, "tries", wish->tries);
 	json_end(j);

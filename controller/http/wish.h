@@ -14,4 +14,7 @@ int wish_read(const char *text, size_t bytes, struct swap_wish *, struct err *);
 /* Write its members as an object. */
 void wish_write(struct json *, const struct swap_wish *);
 
+/* Write what is unusual of this as members of an object. */
+void wish_sending(struct json *, const struct swap_sending *);
+
 #endif /* CONTROLLER_HTTP_WISH_H */

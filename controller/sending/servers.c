@@ -8,6 +8,7 @@
 #include "controller/sending/servers.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,13 +217,23 @@ lost(void *arg, const char *why)
 static void
 begin(struct servers *x, const struct swap_session *s)
 {
-	char line[STATEMENT_BYTES_MAX], name[NAMES_ENCODED_BYTES];
-	const char *rate = x->c.rate, *key = x->c.group_key;
+	char line[STATEMENT_BYTES_MAX], name[NAMES_ENCODED_BYTES], orders[NAMES_ENCODED_BYTES];
+	const struct swap_sending *how = &s->sending;
+	int n;
 
 	names_encode(s->image, name);
-	snprintf(line, sizeof line, "begin %s holder=%s-%u%s%s%s%s", name, x->w->config.salt, s->id,
-	    rate != NULL ? " rate=" : "", rate != NULL ? rate : "", key != NULL ? " group-key=" : "",
-	    key != NULL ? x->key : "");
+	names_encode(how->orders, orders);
+	n = sprintf(line, "begin %s holder=%s-%u", name, x->w->config.salt, s->id);
+	if (how->bandwidth_bits_per_s != 0)
+		n += sprintf(line + n, " rate=%" PRIu64, how->bandwidth_bits_per_s);
+	else if (x->c.rate != NULL)
+		n += sprintf(line + n, " rate=%.40s", x->c.rate);
+	if (how->wait != 0)
+		n += sprintf(line + n, " wait=%" PRIu64, how->wait);
+	if (how->orders[0] != '\0')
+		n += sprintf(line + n, " orders=%s", orders);
+	if (x->c.group_key != NULL)
+		sprintf(line + n, " group-key=%s", x->key);
 	x->asked = s->id;
 	x->asked_end = false;
 	log_info("mfrisbeed is asked for session=%u image=%s", s->id, s->image);

@@ -12,8 +12,9 @@ struct swapdb {
 
 /* swapdb_rows.c: the columns of the tables, in the order of swapdb_bind_...(); "whole" is a session with
  * its course. */
-/* Version 1, and from there to versions 2 and 3. */
-extern const char swapdb_schema[], swapdb_upgrade[], swapdb_captures[], swapdb_places[];
+/* Version 1, and from there to each next one. */
+extern const char swapdb_schema[], swapdb_upgrade[], swapdb_captures[], swapdb_places[],
+    swapdb_sending[];
 extern const char swapdb_put_session[], swapdb_put_node[];
 extern const char swapdb_get_session[], swapdb_get_whole[], swapdb_get_node[];
 void swapdb_bind_session(sqlite3_stmt *, const struct swap_session *);

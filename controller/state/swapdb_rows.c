@@ -9,7 +9,8 @@
 
 #define SESSION_COLUMNS                                                                          \
 	"id, image, request, words, stream, timeout_s, tries, state, place, began_s, ended_s, last, " \
-	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture"
+	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture, " \
+	"bandwidth_bits_per_s, wait, until, orders"
 #define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
 
 const char swapdb_schema[] =
@@ -46,8 +47,16 @@ const char swapdb_places[] = "BEGIN IMMEDIATE;"
 			     "ALTER TABLE session ADD COLUMN place TEXT NOT NULL DEFAULT '0.0.0.0:0';"
 			     "PRAGMA user_version = 4;"
 			     "COMMIT;";
+const char swapdb_sending[] =
+    "BEGIN IMMEDIATE;"
+    "ALTER TABLE session ADD COLUMN bandwidth_bits_per_s INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE session ADD COLUMN wait INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE session ADD COLUMN until INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE session ADD COLUMN orders TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 5;"
+    "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
-				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
     "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
@@ -55,7 +64,7 @@ const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 21 };
+enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 25 };
 
 /* The column `capture`. */
 enum { NO_CAPTURE, CAPTURES_NEW, CAPTURES_AGAIN };
@@ -170,6 +179,10 @@ swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 	sqlite3_bind_double(q, 19, s->seen_s);
 	sqlite3_bind_double(q, 20, s->away_s);
 	sqlite3_bind_int(q, 21, !s->capture ? NO_CAPTURE : s->replace ? CAPTURES_AGAIN : CAPTURES_NEW);
+	sqlite3_bind_int64(q, 22, (sqlite3_int64)s->sending.bandwidth_bits_per_s);
+	sqlite3_bind_int64(q, 23, (sqlite3_int64)s->sending.wait);
+	sqlite3_bind_int64(q, 24, (sqlite3_int64)s->sending.until);
+	text(q, 25, s->sending.orders);
 }
 
 void
@@ -341,7 +354,11 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_text(q, 15, took, sizeof took) && take_measures(took, s) &&
 	          take_text(q, 16, s->asked, sizeof s->asked) && take_seconds(q, 17, &s->spent_s) &&
 	          take_seconds(q, 18, &s->seen_s) && take_seconds(q, 19, &s->away_s) &&
-	          take_number(q, 20, CAPTURES_AGAIN, &capture);
+	          take_number(q, 20, CAPTURES_AGAIN, &capture) &&
+	          take_number(q, 21, SWAP_BANDWIDTH_MAX, &s->sending.bandwidth_bits_per_s) &&
+	          take_number(q, 22, SWAP_NODES_MAX, &s->sending.wait) &&
+	          take_number(q, 23, SWAP_NODES_MAX, &s->sending.until) &&
+	          take_text(q, 24, s->sending.orders, sizeof s->sending.orders);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of session %lld has a value that no session has",
 		    (long long)sqlite3_column_int64(q, 0));

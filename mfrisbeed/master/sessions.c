@@ -678,12 +678,13 @@ look(struct slot *at, uint64_t now_us)
 
 	if (now_us < at->look_us)
 		return false;
+	bool waited = at->options.wait != 0 && !at->begun;
 	slot_look(at, false, &said);
 	bool starts = at->state == SESSIONS_STARTING;
 	if (starts && said.serves)
 		slot_started(at, &said);
 	at->look_us = now_us + (at->state == SESSIONS_STARTING ? SOON_US : SECOND_US);
-	return starts && said.serves;
+	return (starts && said.serves) || (waited && at->begun);
 }
 
 bool
@@ -751,6 +752,7 @@ resume_one(void *arg, const struct state_session *was, struct err *e)
 	memcpy(at->group, was->group, sizeof at->group);
 	memcpy(at->holder, was->holder, sizeof at->holder);
 	at->asked = was->asked;
+	at->begun = was->begun;
 	at->options = was->options;
 	at->unicast = unicast;
 	at->port = was->port;

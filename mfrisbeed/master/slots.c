@@ -132,7 +132,7 @@ add_options(struct args *a, const struct slot *x)
 	const struct sessions_options *o = &x->options;
 
 	args_addf(a, "--timeout=%" PRIu64, slot_is_held(x) ? 0 : x->of->idle_s);
-	if (o->wait != 0)
+	if (o->wait != 0 && !x->begun)
 		args_addf(a, "--wait=%u", o->wait);
 	if (o->until != 0)
 		args_addf(a, "--until=%u", o->until);
@@ -228,6 +228,7 @@ slot_look(struct slot *x, bool over, struct said *out)
 	    out->blocks_sent != x->said.blocks_sent || out->rate != x->said.rate)
 		x->of->changes++;
 	x->said = *out;
+	x->begun |= out->blocks_sent > 0;
 }
 
 bool

@@ -34,6 +34,7 @@ struct slot {
 	struct sessions_options options;
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES]; /* empty: nobody */
 	bool asked;     /* clients have asked for it by name */
+	bool begun;     /* it has sent something, so its clients are not waited for any more */
 	/* Nobody holds it any more: it ends, or its process gives way to one that ends
 	 * when it is idle. */
 	bool ends, renewed;
@@ -92,7 +93,7 @@ struct state_session {
 	uint16_t port;
 	struct sessions_options options;
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES];
-	bool asked;
+	bool asked, begun;
 };
 /* Reads the list that state_save() has written, and calls `each` for every session;
  * where there is no list nothing is done.  ERR_USAGE: the file is no such list;

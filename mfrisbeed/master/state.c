@@ -34,6 +34,8 @@ write_options(const struct slot *x, char out[REST_BYTES])
 			n += sprintf(out + n, "%s%s", n == 0 ? " holders=" : ",", x->holder[i]);
 	if (x->asked)
 		n += sprintf(out + n, " asked");
+	if (x->begun)
+		n += sprintf(out + n, " begun");
 	if (o->rate != 0)
 		n += sprintf(out + n, " rate=%" PRIu64, o->rate);
 	if (o->wait != 0)
@@ -179,10 +181,11 @@ take_word(struct state_session *s, const struct statement *l, size_t i, struct e
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
-	if (strcmp(l->words[i], "asked") == 0) {
-		s->asked = true;
+	bool asked = strcmp(l->words[i], "asked") == 0, begun = strcmp(l->words[i], "begun") == 0;
+	s->asked |= asked;
+	s->begun |= begun;
+	if (asked || begun)
 		return 0;
-	}
 	if (strncmp(l->words[i], holders, sizeof holders - 1) != 0 ||
 	    !take_holders(s, l->words[i] + sizeof holders - 1))
 		return statement_unknown(l, i, e);

@@ -44,6 +44,28 @@ check "their session counts as served" [ "$(runs)" = true ]
 kill -9 "$before"
 check "another one is started, and told" soon eval '[ "$(runs)" = false ]'
 check "nothing is served" soon eval '[ -z "$(servers)" ]'
+echo "== what one session is told"
+rm -f "$T"/machines/*/disk; touch "$T"/machines/node{2,3}/unplugged
+machine_off node2; machine_off node3
+mkdir "$T/orders"; echo "no order" > "$T/orders/lab.ndz.order"
+swapin -W 30M --wait=2 --until=2 --orders="$T/orders" 'node[1-3]' lab.ndz > "$T/out" 2> "$T/err" & S=$!
+sent() { api GET /api/v1/sent | field "sent[0].$1"; } 2> /dev/null
+check "a node waits for another one" soon eval '[ "$(sent clients_known)" = 1 ]'
+has_word() { tr '\0' '\n' < "/proc/$(servers)/cmdline" | grep -qx -e "$1"; }
+for word in --bandwidth=30000000 --wait=2 --orders="$T/orders"; do check "its frisbeed is told $word" has_word "$word"; done
+check "looks for the order of reads there" soon grep -q "orders/lab.ndz.order.*without an order of reads" "$T/controller.log"
+nothing_for 1 "it is sent at once, when nobody is waited for"
+check "and nothing is sent" [ "$(sent blocks_sent)" = 0 ]
+id=$(api GET /api/v1/sessions | field "sessions[0].id")
+check "the session says what it was told" json <(api GET "/api/v1/sessions/$id") bandwidth_bits_per_s=30000000 wait=2 until=2 orders="$T/orders"
+rm "$T/machines/node2/unplugged"; machine_on node2
+check "then it is" soon eval '[ "$(sent blocks_sent)" -gt 0 ]'
+before=$(servers); kill -9 "$before"
+check "a process that is begun again does not wait" soon eval '[ -n "$(servers)" -a "$(servers)" != "$before" ] && ! has_word --wait=2'
+wait $S; rc=$?
+check "two are enough" eval '[ $rc = 0 ] && disk_is_loaded node1 && disk_is_loaded node2 && grep -q "^node3: stopped" "$T/out"'
+check "no order is left" soon no_orders
+rm "$T/machines/node3/unplugged"
 
 echo "== all of it is killed"
 begin 'node[1-2]'

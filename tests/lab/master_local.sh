@@ -75,7 +75,7 @@ check "it is gone" quietly see '"sessions": []'
 
 echo "== a key, and a name with a blank"
 name=other%20name.ndz
-check "a session with a key" [ "$(tell "begin $name holder=a group-key=${T//\//%2f}%2flab.group")" = "$ok" ]
+check "a session with a key" [ "$(tell "begin $name holder=a wait=1 group-key=${T//\//%2f}%2flab.group")" = "$ok" ]
 see '"state": "serving"' > "$T/seen"
 group=$(json "$T/seen" 'sessions[0].group') port=$(json "$T/seen" 'sessions[0].port')
 check "its statistics are named" [ -f "$(json "$T/seen" 'sessions[0].statistics')" ]
@@ -92,6 +92,8 @@ check "a client asks for it by its name" get 2 web.ndz "$T/out2"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master --local "$T/sock"
 see '"web.ndz","state": "serving"|"other name.ndz","state": "serving"' > "$T/seen"
 check "where it was, with its key: $group $port" grep -q "\"group\": \"$group\",\"port\": $port,.*\"holders\": \[\"a\"\]" "$T/seen"
+pid=$(grep -o "is served name=other name.ndz .*" "$T/master.log" | tail -n 1 | sed 's/.*pid=//')
+check "what has sent something does not wait for clients again" eval 'has_word --group-key="$T/lab.group" && ! has_word --wait=1'
 check "for who has it" on 1 timeout 240 "$BIN/frisbee" -q --group-key "$T/lab.group" -m "$group" -p "$port" "$T/out1"
 check "the end" [ "$(tell "end $name holder=a")" = "$ok" ]
 check "of one without options" [ "$(tell "end web.ndz holder=a")" = "$ok" ]

@@ -63,7 +63,8 @@ static void
 test_wish(void)
 {
 	static const char text[] = "{\"nodes\": \"n[1-3]\", \"image\": \"a.ndz\", \"request\": \"r\", \"words\": "
-				   "\"frisbee.disk=sda\", \"stream\": true, \"timeout_s\": 90, \"tries\": 3}";
+				   "\"frisbee.disk=sda\", \"stream\": true, \"bandwidth_bits_per_s\": 60000000000, \"wait\": 3, "
+				   "\"until\": 2, \"orders\": \"/o\", \"timeout_s\": 90, \"tries\": 3}";
 	static struct swap_wish w, again;
 	struct err e;
 	char *out = NULL;
@@ -71,6 +72,7 @@ test_wish(void)
 
 	T_CHECK(wish_read(text, strlen(text), &w, &e) == 0);
 	T_CHECK(strcmp(w.nodes, "n[1-3]") == 0 && strcmp(w.image, "a.ndz") == 0 && w.stream && w.timeout_s == 90 && w.tries == 3);
+	T_CHECK(w.sending.bandwidth_bits_per_s == 60000000000 && w.sending.wait == 3 && w.sending.until == 2 && strcmp(w.sending.orders, "/o") == 0);
 	struct json *j = json_new();
 	FILE *f = open_memstream(&out, &n);
 	wish_write(j, &w);
@@ -84,7 +86,8 @@ test_wish(void)
 	T_CHECK(wish_read("{\"nodes\":\"a\",\"image\":\"b\"} \n", 27, &w, &e) == 0 && w.tries == SWAP_TRIES && w.timeout_s == SWAP_TIMEOUT_S);
 	static const char *const bad[] = { "", "null", "[]", "7", "{}", "{\"nodes\":\"a\"}", "{\"nodes\":1,\"image\":\"b\"}",
 		"{\"nodes\":\"a\",\"image\":\"b\",\"x\":1}", "{\"nodes\":\"a\",\"image\":\"b\"}{}", "{\"nodes\":\"a\",\"image\":\"b\",\"tries\":0}",
-		"{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1.5}", "{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1e30}",
+		"{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1.5}", "{\"nodes\":\"a\",\"image\":\"b\",\"wait\":0}",
+		"{\"nodes\":\"a\",\"image\":\"b\",\"bandwidth_bits_per_s\":1e13}", "{\"nodes\":\"a\",\"image\":\"b\",\"orders\":7}", "{\"nodes\":\"a\",\"image\":\"b\",\"tries\":1e30}",
 		"{\"nodes\":\"a\",\"image\":\"b\",\"tries\":\"2\"}", "{\"nodes\":\"a\",\"image\":\"b\",\"stream\":1}",
 		"{\"nodes\":\"a\\u0000b\",\"image\":\"b\"}", "{'nodes':'a','image':'b'}", "{\"nodes\":\"\xff\",\"image\":\"b\"}",
 		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[" };

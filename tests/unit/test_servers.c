@@ -30,9 +30,9 @@ now_is(void *arg)
 }
 
 static uint32_t
-start(const char *node)
+start(const char *node, struct swap_sending how)
 {
-	struct swap_wish wish = { .image = "a.ndz", .timeout_s = 600, .tries = 1 };
+	struct swap_wish wish = { .image = "a.ndz", .sending = how, .timeout_s = 600, .tries = 1 };
 	uint32_t id;
 	bool again;
 
@@ -120,7 +120,7 @@ list(const char *state, const char *holders)
 static void
 test_asks(void)
 {
-	uint32_t id = start("n1");
+	uint32_t id = start("n1", (struct swap_sending){ 0 });
 	struct swap_session *s = swap_find_session(&w, id);
 
 	servers_settle(x);
@@ -160,16 +160,16 @@ test_ends_what_is_left(void)
 static void
 test_refused(void)
 {
-	struct swap_session *s = swap_find_session(&w, start("n2"));
+	struct swap_session *s = swap_find_session(&w, start("n2", (struct swap_sending){ 1000000, 1, 1, "/my orders" }));
 
 	servers_settle(x);
-	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=60M"));
+	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=1000000 wait=1 orders=%2fmy%20orders"));
 	says("{\"ok\": false,\"error\": \"there is no such image\"}\n");
 	T_CHECK(s->server_failures == 1 && strcmp(s->last, "its image is not sent: there is no such image") == 0);
 	T_CHECK(is_silent()); /* it is asked again, but not at once */
 	s->server_after_us = 0;
 	servers_settle(x);
-	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=60M"));
+	T_CHECK(hears("begin a.ndz holder=cafe-2 rate=1000000 wait=1 orders=%2fmy%20orders"));
 	says(ok);
 	list("failed", "\"cafe-2\"");
 	list("failed", "\"cafe-2\"");

@@ -205,6 +205,57 @@ test_stop_and_time(void)
 	swap_free(&w);
 }
 
+/* A session that waits for some of its nodes, and for no more than some. */
+static void
+test_sending(void)
+{
+	struct swap_wish wish = { .nodes = "n[0-2]", .image = "a.ndz", .timeout_s = 3600, .tries = 1, .sending = { .wait = 2, .until = 2 } };
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	swap_init(&w, &config);
+	add_nodes(&w, 4);
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0);
+	struct swap_session *s = swap_find_session(&w, id);
+	for (int i = 0; i < 4; i++)
+		swap_powered(&w, start, &w.nodes[i], NULL);
+	report(&w, start, &w.nodes[0], "loading", "");
+	swap_tick(&w, later(start, 100));
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING); /* for another one */
+	swap_served(&w, later(start, 100), s, &(struct swap_server){ .blocks_sent = 1 });
+	report(&w, later(start, 101), &w.nodes[1], "loading", "");
+	swap_tick(&w, later(start, 149));
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING);
+	report(&w, later(start, 110), &w.nodes[0], "done", "");
+	report(&w, later(start, 120), &w.nodes[2], "loading", "");
+	report(&w, later(start, 130), &w.nodes[1], "done", "");
+	T_CHECK(s->state == SWAP_IS_RUNNING); /* the third one has begun */
+	report(&w, later(start, 140), &w.nodes[2], "failed", "");
+	T_CHECK(s->state == SWAP_IS_DONE);
+	strcpy(wish.nodes, "n[1-3]");
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0);
+	s = swap_find_session(&w, id);
+	report(&w, start, &w.nodes[1], "done", "");
+	T_CHECK(s->state == SWAP_IS_RUNNING);
+	report(&w, start, &w.nodes[2], "done", "");
+	T_CHECK(s->state == SWAP_IS_DONE && w.nodes[3].phase == SWAP_STOPPED && !swap_wants_order(&w.nodes[3]));
+	wish.sending.wait = 4;
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	wish.sending = (struct swap_sending){ .until = 4 };
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	wish.sending = (struct swap_sending){ .bandwidth_bits_per_s = 9999 };
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	wish.sending = (struct swap_sending){ .orders = "orders" };
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	strcpy(wish.nodes, "n1");
+	wish.capture = true;
+	wish.sending = (struct swap_sending){ .wait = 1 };
+	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE && w.nsessions == 2);
+	swap_free(&w);
+}
+
 /* A session that could not be saved does nothing, and can be asked for again. */
 static void
 test_take_back(void)
@@ -1161,6 +1212,7 @@ main(void)
 	test_one_session();
 	test_retry();
 	test_stop_and_time();
+	test_sending();
 	test_take_back();
 	test_server();
 	test_place();

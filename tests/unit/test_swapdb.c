@@ -91,7 +91,8 @@ test_comes_back(void)
 	struct err e;
 	uint32_t id;
 	bool same;
-	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .request = "r-1", .words = "frisbee.disk=sda", .timeout_s = 600, .tries = 3 };
+	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .request = "r-1", .words = "frisbee.disk=sda",
+		.sending = { 60000000, 2, 1, "/srv/orders" }, .timeout_s = 600, .tries = 3 };
 
 	T_CHECK(swapdb_open(&db, folder, salt, &e) == 0 && strlen(salt) == 8);
 	T_CHECK(swapdb_open(&second, folder, again, &e) != 0 && e.kind == ERR_REFUSED);
@@ -110,6 +111,7 @@ test_comes_back(void)
 	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
 	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2 && s->tries == 3 && s->timeout_s == 600);
+	T_CHECK(memcmp(&s->sending, &wish.sending, sizeof s->sending) == 0);
 	T_CHECK(strcmp(s->image, "x.ndz") == 0 && strcmp(s->words, "frisbee.disk=sda") == 0 && s->group[3] == 3 && s->port == 7707 && !s->serves);
 	T_CHECK(w.nodes[0].phase == SWAP_LOADING && !w.nodes[0].power && w.nodes[0].took_s[SWAP_BOOTING] == 3);
 	T_CHECK(w.nodes[0].ip[0] == 10 && w.nodes[0].ip[3] == 7 && strcmp(w.nodes[0].words, "<b>\"it's\"") == 0);
@@ -323,14 +325,16 @@ test_older(void)
 	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course;"
 			      "ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session ADD COLUMN pid INTEGER NOT NULL DEFAULT 7; ALTER TABLE session ADD COLUMN pid_start INTEGER NOT NULL DEFAULT 7;"
+			      "ALTER TABLE session DROP COLUMN bandwidth_bits_per_s; ALTER TABLE session DROP COLUMN wait;"
+			      "ALTER TABLE session DROP COLUMN until; ALTER TABLE session DROP COLUMN orders;"
 			      "PRAGMA user_version = 1") == 0);
 	db = come_back(&w);
 	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0 && w.sessions[0]->port == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
 	end(db, &w);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 5") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 6") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 4") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 5") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
@@ -341,7 +345,7 @@ test_impossible(void)
 		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
 		"UPDATE node SET tries = -1", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
-		"UPDATE session SET spent_s = -7", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
+		"UPDATE session SET spent_s = -7", "UPDATE session SET wait = -1", "UPDATE session SET orders = printf('%.*c', 256, '/')", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
 	char path[300];
 
 	snprintf(path, sizeof path, "%s/state.db", folder);

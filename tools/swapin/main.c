@@ -7,6 +7,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/number.h"
 #include "common/base/random_bytes.h"
 #include "common/base/say.h"
 #include "common/base/timed.h"
@@ -21,12 +22,18 @@
 enum { AWAY_S = 120, ASK_AGAIN_US = 1000000, SAY_AGAIN_US = 10000000, PATH_BYTES = 100 };
 
 struct opts {
-	const char *server, *token_file, *words;
-	uint64_t timeout_s, tries, stop, follow;
+	const char *server, *token_file, *words, *orders;
+	uint64_t timeout_s, tries, bandwidth, wait, until, stop, follow;
 	bool stream, capture, replace, list, detach, json, quiet;
 };
 
 #define AT(field) offsetof(struct opts, field)
+
+static int
+take_bandwidth(void *at, const char *arg, struct err *e)
+{
+	return number_rate(arg, SWAP_BANDWIDTH_MIN, SWAP_BANDWIDTH_MAX, at, e);
+}
 
 static const struct cli_opt own_opts[] = {
 	{ 'S', "server", "HOST:PORT", "the controller (127.0.0.1:8484)", CLI_STR, AT(server), 0, 0, NULL },
@@ -34,6 +41,10 @@ static const struct cli_opt own_opts[] = {
 	{ 302, "timeout", "S", "end after S seconds; nodes that are not done have failed (7200)", CLI_UINT, AT(timeout_s), SWAP_TIMEOUT_MIN_S, SWAP_TIMEOUT_MAX_S, NULL },
 	{ 303, "tries", "N", "try each node N times at most (2)", CLI_UINT, AT(tries), 1, SWAP_TRIES_MAX, NULL },
 	{ 304, "words", "WORDS", "further words of the order, such as \"frisbee.hostname=dhcp\"", CLI_STR, AT(words), 0, 0, NULL },
+	{ 'W', "bandwidth", "BITS", "send at this rate at most (60M, 1G bits a second)", CLI_CALL, AT(bandwidth), 0, 0, take_bandwidth },
+	{ 313, "wait", "N", "do not send before N nodes receive", CLI_UINT, AT(wait), 1, SWAP_NODES_MAX, NULL },
+	{ 314, "until", "N", "end when N nodes are done, and do not wait for those that only boot", CLI_UINT, AT(until), 1, SWAP_NODES_MAX, NULL },
+	{ 315, "orders", "DIR", "orders of reads are in this folder of the server", CLI_STR, AT(orders), 0, 0, NULL },
 	{ 310, "stream", NULL, "start the systems at once, and fill the disks meanwhile", CLI_FLAG, AT(stream), 0, 0, NULL },
 	{ 311, "capture", NULL, "make the image IMAGE of the disk of one node", CLI_FLAG, AT(capture), 0, 0, NULL },
 	{ 312, "replace", NULL, "with --capture: an image of this name may be there, and is replaced", CLI_FLAG, AT(replace), 0, 0, NULL },
@@ -125,14 +136,15 @@ follow(const struct opts *o, const struct ask *a, uint32_t id, struct jtree **ou
 	return cancel_signal() != 0 ? interrupted(id, e) : -1;
 }
 
-/* Returns 0 only when each node is done. */
+/* Returns 0 only when each node is done, or as many as the session waits for. */
 static int
 outcome(const struct jtree *s, struct err *e)
 {
 	const struct jtree *n = jtree_get(s, "nodes");
+	const char *state = jtree_text(jtree_get(s, "state"));
 	double done = jtree_number(jtree_get(n, "done"), 0), total = jtree_number(jtree_get(n, "total"), 0);
 
-	if (total > 0 && done == total)
+	if (state != NULL && strcmp(state, "done") == 0)
 		return 0;
 	return err_set(e, ERR_IO, "session %.0f: %.0f of %.0f nodes are not done", jtree_number(jtree_get(s, "id"), 0), total - done, total);
 }
@@ -194,8 +206,11 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 {
 	uint64_t random;
 
-	wish->timeout_s = (unsigned)o->timeout_s;
-	wish->tries = (unsigned)o->tries;
+	wish->timeout_s = o->timeout_s;
+	wish->tries = o->tries;
+	wish->sending.bandwidth_bits_per_s = o->bandwidth;
+	wish->sending.wait = o->wait;
+	wish->sending.until = o->until;
 	wish->stream = o->stream;
 	wish->capture = o->capture;
 	wish->replace = o->replace;
@@ -204,7 +219,9 @@ fill(struct swap_wish *wish, const struct opts *o, char **operands, struct err *
 	if (copy(wish->nodes, sizeof wish->nodes, operands[0], "the list of nodes", e) != 0 ||
 	    copy(wish->image, sizeof wish->image, operands[1], "the image", e) != 0)
 		return -1;
-	return o->words == NULL ? 0 : copy(wish->words, sizeof wish->words, o->words, "--words", e);
+	if (o->words != NULL && copy(wish->words, sizeof wish->words, o->words, "--words", e) != 0)
+		return -1;
+	return o->orders == NULL ? 0 : copy(wish->sending.orders, sizeof wish->sending.orders, o->orders, "--orders", e);
 }
 
 /* Starts a session; *id is its number. */
