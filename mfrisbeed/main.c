@@ -22,7 +22,7 @@
 struct opts {
 	const char *config, *addr, *user, *local;
 	uint64_t port;
-	bool check, report, json, debug, quiet, syslog;
+	bool only_local, check, report, json, debug, quiet, syslog;
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -38,12 +38,13 @@ static const struct cli_opt own_opts[] = {
 	    AT(user), 0, 0, NULL },
 	{ 305, "local", "PATH", "let programs of this host say what to serve, by this socket",
 	    CLI_STR, AT(local), 0, 0, NULL },
+	{ 306, "only-local", NULL, "with --local: hear nobody else", CLI_FLAG, AT(only_local), 0, 0, NULL },
 	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
 	    0, 0, NULL },
 	{ 302, "report", NULL,
 	    "print who has loaded and uploaded what, and what failed, and exit", CLI_FLAG,
 	    AT(report), 0, 0, NULL },
-	{ 303, "json", NULL, "with --report: print it as JSON", CLI_FLAG, AT(json), 0, 0,
+	{ 303, "json", NULL, "print the report, or a failure, as JSON", CLI_FLAG, AT(json), 0, 0,
 	    NULL },
 	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(debug), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(quiet), 0, 0,
@@ -182,6 +183,7 @@ serve(const struct opts *o, struct err *e)
 		.addr = o->addr,
 		.port = (uint16_t)o->port,
 		.local = o->local,
+		.only_local = o->only_local,
 		.debug = o->debug,
 		.quiet = o->quiet,
 		.syslog = o->syslog };
@@ -191,7 +193,8 @@ serve(const struct opts *o, struct err *e)
 	if (prepare(o, &c, e) != 0 || master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);
-	log_info("listens port=%u", master_port(running));
+	if (!o->only_local)
+		log_info("listens port=%u", master_port(running));
 	int rc = master_run(running, e);
 	hangup.sa_handler = SIG_IGN;
 	sigaction(SIGHUP, &hangup, NULL);
@@ -209,8 +212,8 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_misuse(e, "mfrisbeed takes no operands");
 	if (o->config == NULL)
 		return err_misuse(e, "a configuration file is needed (-c)");
-	if (o->json && !o->report)
-		return err_misuse(e, "--json can only be used with --report");
+	if (o->only_local && o->local == NULL)
+		return err_misuse(e, "--only-local is for --local");
 	if (o->check)
 		return check(o, e);
 	if (o->report)

@@ -278,8 +278,9 @@ void swap_served(struct swap *, struct swap_now, struct swap_session *, const st
  * nodes are others, too. */
 void swap_serves(struct swap *, struct swap_session *, const uint8_t group[4], uint16_t port);
 /* Its image is not sent any more, or cannot be, for this reason.  It is asked for again after a while,
- * some times. */
-void swap_server_failed(struct swap *, struct swap_now, struct swap_session *, const char *why);
+ * some times, unless that is of no use (for_good).  A session that wants no server stays as it is. */
+void swap_server_failed(struct swap *, struct swap_now, struct swap_session *, const char *why,
+    bool for_good);
 /* Nobody knows for this reason whether its image is sent; that is waited for. */
 void swap_server_away(struct swap *, struct swap_session *, const char *why);
 /* mfrisbeed keeps its image for it, or has let it go. */

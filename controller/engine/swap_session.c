@@ -254,7 +254,8 @@ swap_serves(struct swap *w, struct swap_session *s, const uint8_t group[4], uint
 }
 
 void
-swap_server_failed(struct swap *w, struct swap_now now, struct swap_session *s, const char *why)
+swap_server_failed(struct swap *w, struct swap_now now, struct swap_session *s, const char *why,
+    bool for_good)
 {
 	bool wanted = swap_wants_server(w, s, now.us);
 
@@ -264,7 +265,7 @@ swap_server_failed(struct swap *w, struct swap_now now, struct swap_session *s, 
 		return;
 	s->server.known = false;
 	swap_say(w, s, "its image is not sent: %.200s", why);
-	if (++s->server_failures >= SWAP_SERVER_FAILURES_MAX) {
+	if (++s->server_failures >= SWAP_SERVER_FAILURES_MAX || for_good) {
 		char text[SWAP_TEXT_BYTES];
 		snprintf(text, sizeof text, "%s", s->last);
 		swap_end_all(w, now, s, SWAP_FAILED, text);

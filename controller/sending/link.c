@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
@@ -24,7 +26,7 @@
 #include "mfrisbeed/master/local.h"
 
 /* SILENT_US: requests are answered at once, unless mfrisbeed hangs. */
-enum { LINE_BYTES_MAX = 4 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
+enum { STATUS_USAGE = 2, WHY_BYTES = 300, LINE_BYTES_MAX = 4 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
 
 struct link {
 	struct loop *loop;
@@ -37,10 +39,11 @@ struct link {
 	struct buf in;
 	struct retry retry;
 	struct deadline due; /* a try, or an answer */
-	bool needed, was_lost;
+	bool needed, was_lost, answered; /* answered: by the one that was started last */
 	struct limiter lost; /* lines about that */
 	struct process started;
 	struct watch end; /* of it */
+	int said;         /* its standard output: why it has failed */
 };
 
 /* It runs, and can be signalled as long as its connection is there. */
@@ -129,6 +132,7 @@ take_list(struct link *l, const struct jtree *sessions)
 	if (l->was_lost)
 		log_info("mfrisbeed answers pid=%d", (int)l->master);
 	l->was_lost = false;
+	l->answered = true;
 	l->lost = (struct limiter){ 0 };
 	l->retry = (struct retry){ 0 };
 	l->c.listed(l->c.arg, sessions);
@@ -214,28 +218,68 @@ call(struct link *l)
 	return false;
 }
 
+/* It was to be started, and does not answer. */
+static void
+give_up(struct link *l, const char *why, bool for_good)
+{
+	try_later(l);
+	log_warn("mfrisbeed: %s", why);
+	l->c.unable(l->c.arg, why, for_good);
+}
+
+/* Why the one that was started here has ended: its own sentence, or how it ended. */
+static void
+read_why(struct link *l, char why[WHY_BYTES])
+{
+	char text[4096], how[PROCESS_WHY_BYTES];
+	ssize_t n = pread(l->said, text, sizeof text, 0);
+	struct jtree *j = NULL;
+	struct err ignored;
+
+	(void)process_failed(&l->started, how);
+	const char *error =
+	    n > 0 && jtree_read(&j, text, (size_t)n, &ignored) == 0 ? jtree_text(jtree_get(j, "error")) : NULL;
+	snprintf(why, WHY_BYTES, "%s", error != NULL ? error : how);
+	jtree_free(j);
+}
+
+static void
+forget_started(struct link *l)
+{
+	loop_forget(l->loop, &l->end);
+	l->started = (struct process){ 0 };
+	if (l->said >= 0)
+		close(l->said);
+	l->said = -1;
+}
+
 /* The one that was started here has ended. */
 static void
 on_end(void *arg, uint32_t events)
 {
 	struct link *l = arg;
-	char why[PROCESS_WHY_BYTES];
+	char why[WHY_BYTES];
 	(void)events;
 
 	process_wait(&l->started, PROCESS_FOREVER);
-	(void)process_failed(&l->started, why);
-	log_warn("mfrisbeed pid=%d %s", (int)l->started.pid, why);
-	loop_forget(l->loop, &l->end);
-	l->started = (struct process){ 0 };
-	if (l->watch.fd < 0)
-		hang_up(l, why); /* before it answered */
+	read_why(l, why);
+	int status = l->started.status;
+	log_warn("mfrisbeed has ended pid=%d: %s", (int)l->started.pid, why);
+	forget_started(l);
+	if (l->watch.fd < 0 && l->answered)
+		hang_up(l, why);
+	else if (l->watch.fd < 0)
+		give_up(l, why, WIFEXITED(status) && WEXITSTATUS(status) == STATUS_USAGE);
 }
 
 static int
 start(struct link *l, struct err *e)
 {
-	const struct process_files files = { -1, STDERR_FILENO, STDERR_FILENO };
+	/* No pipe: it goes on without a controller. */
+	l->said = memfd_create("mfrisbeed", MFD_CLOEXEC);
+	const struct process_files files = { -1, l->said, STDERR_FILENO };
 
+	l->answered = false;
 	if (process_start(&l->started, l->c.start, files, true, e) != 0)
 		return -1;
 	log_info("mfrisbeed started pid=%d", (int)l->started.pid);
@@ -243,8 +287,7 @@ start(struct link *l, struct err *e)
 	if (loop_watch(l->loop, &l->end, EPOLLIN, e) == 0)
 		return 0;
 	process_end(&l->started, 0);
-	loop_forget(l->loop, &l->end);
-	l->started = (struct process){ 0 };
+	forget_started(l);
 	return -1;
 }
 
@@ -252,13 +295,15 @@ start(struct link *l, struct err *e)
 static void
 begin_master(struct link *l, int why)
 {
-	struct err e = { .kind = ERR_NONE };
+	struct err e;
 	bool own = l->c.start != NULL && (why == ENOENT || why == ECONNREFUSED);
 
 	if (own && (l->started.pid != 0 || !l->needed || start(l, &e) == 0))
 		try_later(l);
+	else if (own)
+		give_up(l, e.text, false);
 	else
-		hang_up(l, e.kind != ERR_NONE ? e.text : strerror(why));
+		hang_up(l, strerror(why));
 }
 
 static uint64_t
@@ -319,7 +364,7 @@ link_open(struct link **out, struct loop *loop, const struct link_config *c, str
 	if (l == NULL)
 		return err_nomem(e, "the connection to mfrisbeed");
 	*l = (struct link){ .loop = loop, .c = *c, .at.sun_family = AF_UNIX, .watch.fd = -1,
-		.end.fd = -1 };
+		.end.fd = -1, .said = -1 };
 	if (strlen(c->socket) >= sizeof l->at.sun_path)
 		return err_set(e, ERR_USAGE, "%.200s: the path is too long for a socket", c->socket);
 	strcpy(l->at.sun_path, c->socket);
@@ -337,7 +382,7 @@ link_close(struct link *l, bool end_it)
 		signal_master(l, SIGTERM);
 	loop_cancel(l->loop, &l->due);
 	loop_forget(l->loop, &l->watch);
-	loop_forget(l->loop, &l->end);
+	forget_started(l);
 	buf_free(&l->in);
 	free(l);
 }

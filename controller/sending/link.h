@@ -23,6 +23,9 @@ struct link_config {
 	void (*answered)(void *arg, const char *why);
 	/* It does not answer, or is of another version. */
 	void (*lost)(void *arg, const char *why);
+	/* The one of `start` cannot be started, or has ended before it answered; for_good: so will the next
+	 * one, because its command line, its configuration or its state is wrong. */
+	void (*unable)(void *arg, const char *why, bool for_good);
 	void *arg;
 };
 

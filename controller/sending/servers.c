@@ -122,7 +122,7 @@ take(struct servers *x, const struct jtree *line, uint32_t session)
 	if (!s->holds)
 		swap_holds(x->w, s, true);
 	if (anew)
-		swap_server_failed(x->w, now_is(x), s, why != NULL ? why : "nobody knows why");
+		swap_server_failed(x->w, now_is(x), s, why != NULL ? why : "nobody knows why", false);
 	if (h->serves && group != NULL && addr_parse(group, addr, &ignored) == 0 &&
 	    jtree_whole(jtree_get(line, "port"), &port) && port > 0 && port <= UINT16_MAX)
 		swap_serves(x->w, s, addr, (uint16_t)port);
@@ -135,7 +135,7 @@ let_go(struct servers *x, struct held *h)
 	struct swap_session *s = swap_find_session(x->w, h->session);
 
 	if (s != NULL && h->unwanted.us == 0 && !h->failed)
-		swap_server_failed(x->w, now_is(x), s, "mfrisbeed has ended it");
+		swap_server_failed(x->w, now_is(x), s, "mfrisbeed has ended it", false);
 	if (s != NULL)
 		swap_holds(x->w, s, false);
 	*h = (struct held){ 0 };
@@ -197,7 +197,7 @@ answered(void *arg, const char *why)
 	if (why != NULL && x->asked_end && h != NULL)
 		*h = (struct held){ 0 }; /* the next list says what is so */
 	else if (why != NULL && !x->asked_end && s != NULL)
-		swap_server_failed(x->w, now_is(x), s, why);
+		swap_server_failed(x->w, now_is(x), s, why, false);
 	servers_settle(x);
 }
 
@@ -210,6 +210,16 @@ lost(void *arg, const char *why)
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
 			swap_server_away(x->w, x->w->sessions[i], why);
+}
+
+static void
+unable(void *arg, const char *why, bool for_good)
+{
+	struct servers *x = arg;
+
+	for (size_t i = 0; i < x->w->nsessions; i++)
+		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
+			swap_server_failed(x->w, now_is(x), x->w->sessions[i], why, for_good);
 }
 
 /* --- what it is asked --- */
@@ -375,7 +385,6 @@ write_config(struct servers *x, struct err *e)
 		x->c.port) != 0 ||
 	    statements_write(&text, e, "interface %s", x->c.address) != 0 ||
 	    statements_write(&text, e, "state %s", x->own) != 0 ||
-	    /* Nobody else asks: it listens to this host alone, at a port that nobody knows. */
 	    statements_write(&text, e, "allow 127.0.0.1") != 0 ||
 	    replace_file(x->config, text.base, text.len, 0644, 0, e) != 0)
 		rc = err_ctx(e, "the configuration of mfrisbeed");
@@ -396,8 +405,8 @@ make_own(struct servers *x, struct err *e)
 	args_add(&x->start, "-c");
 	args_add(&x->start, x->config);
 	args_addf(&x->start, "--local=%s", x->socket);
-	args_add(&x->start, "--port=0");
-	args_add(&x->start, "--address=127.0.0.1");
+	args_add(&x->start, "--only-local");
+	args_add(&x->start, "--json"); /* if it fails */
 	if (x->c.debug)
 		args_add(&x->start, "--debug");
 	if (x->c.quiet)
@@ -425,6 +434,7 @@ prepare(struct servers *x, struct loop *loop, struct err *e)
 		.listed = listed,
 		.answered = answered,
 		.lost = lost,
+		.unable = unable,
 		.arg = x };
 	return link_open(&x->link, loop, &link, e);
 }

@@ -212,7 +212,7 @@ conns_port(const struct conns *x)
 void
 conns_again(struct conns *x)
 {
-	for (struct caller *a = border_first(x->border), *next; a != NULL; a = next) {
+	for (struct caller *a = x != NULL ? border_first(x->border) : NULL, *next; a != NULL; a = next) {
 		next = a->next;
 		if (((struct conn *)a)->state == CONN_WAITS)
 			answer(x, (struct conn *)a, false);

@@ -19,7 +19,7 @@ int conns_new(struct conns **, struct loop *, const uint8_t addr[4], uint16_t po
 /* Closes all connections.  NULL is allowed. */
 void conns_free(struct conns *);
 uint16_t conns_port(const struct conns *);
-/* Sessions or answers of the parent have changed, so waiting requests are answered anew. */
+/* Sessions or answers of the parent have changed, so waiting requests are answered anew.  NULL is allowed. */
 void conns_again(struct conns *);
 
 #endif /* MFRISBEED_MASTER_CONNS_H */

@@ -29,7 +29,7 @@ struct master {
 	struct watch own[OWN_FDS];
 	struct deadline look; /* at the loads of the sessions */
 	struct answerer answerer;
-	struct conns *conns;
+	struct conns *conns; /* NULL: only programs of this host are heard */
 	struct local *local; /* NULL: there is none */
 	int lock; /* of the state folder */
 	atomic_bool reload;
@@ -44,7 +44,7 @@ listen_at(struct master *m, struct err *e)
 		return -1;
 	if (loop_open(&m->loop, e) != 0)
 		return -1;
-	return conns_new(&m->conns, &m->loop, addr, m->config->port, &m->answerer, e);
+	return m->config->only_local ? 0 : conns_new(&m->conns, &m->loop, addr, m->config->port, &m->answerer, e);
 }
 
 /* The loop wakes up; what has come is collected behind it. */
@@ -162,7 +162,7 @@ master_free(struct master *m)
 uint16_t
 master_port(const struct master *m)
 {
-	return conns_port(m->conns);
+	return m->conns != NULL ? conns_port(m->conns) : 0;
 }
 
 void

@@ -14,6 +14,7 @@ struct master_config {
 	struct starter *starter; /* of the sessions; taken over by master_new() when it succeeds */
 	const char *local; /* the path of a socket for programs of this host (local.h); NULL: none */
 	int local_fd;      /* that listens there */
+	bool only_local;   /* nobody else is heard */
 	bool debug, quiet, syslog; /* what sessions log, and where */
 };
 
@@ -26,7 +27,7 @@ struct master;
 int master_new(struct master **, const struct master_config *, struct err *);
 /* Ends all sessions and uploads.  NULL is allowed. */
 void master_free(struct master *);
-/* The port at which it listens. */
+/* The port at which it listens; 0: at none. */
 uint16_t master_port(const struct master *);
 /* Serves until a signal ends this thread's work (cancel.h).  ERR_IO: no session can be begun any
  * more, because the starter has ended. */

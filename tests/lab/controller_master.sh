@@ -20,6 +20,7 @@ controller_up -i 10.9.0.1 -W 20M --patience=60
 begin 'node[1-2]'; at=$(place)
 check "group and port are those of the first session: $at" grep -q "frisbee.group=239.192.77.1 frisbee.port=7701" <<< "$at"
 before=$(servers)
+check "its mfrisbeed opens no TCP port" eval '[ -n "$(master_pid)" ] && ! on s ss -ltnp | grep mfrisbeed'
 check "frisbeed" kill -9 "$before"
 check "another one takes its place" soon eval '[ -n "$(servers)" -a "$(servers)" != "$before" ]'
 check "and the nodes go on" all_went_on
@@ -73,6 +74,14 @@ kill -9 "$(master_pid)"; controller_again
 check "the nodes go on" all_went_on
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
 check "and its mfrisbeed, which has nothing to send, with all that it has started" soon eval '[ -z "$(master_pid)$(servers)" ]'
+
+echo "== one that cannot start"
+echo "no list" > "$STATE/mfrisbeed/sessions"
+controller_up -i 10.9.0.1
+swapin node1 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+check "the session fails with its sentence" eval '[ $rc = 1 ] && grep -q "node1: .*its image is not sent: .*mfrisbeed/sessions: line 1" "$T/out"'
+check "at once" [ "$(grep -c "mfrisbeed has ended pid=.*line 1" "$T/controller.log")" = 1 ]
+kill "$CONTROLLER"; wait "$CONTROLLER"
 
 echo "== an mfrisbeed that is not there, and one of another version"
 rm -rf "$T"/machines/*/disk

@@ -292,12 +292,12 @@ test_server(void)
 	for (unsigned i = 1; i < SWAP_SERVER_FAILURES_MAX; i++) {
 		T_CHECK(swap_wants_server(&w, s, now.us));
 		swap_serves(&w, s, group, 7701);
-		swap_server_failed(&w, now, s, "no such card");
+		swap_server_failed(&w, now, s, "no such card", false);
 		T_CHECK(!swap_wants_server(&w, s, now.us)); /* not at once */
 		now = later(now, 40);
 		report(&w, now, &w.nodes[0], "waiting", "");
 	}
-	swap_server_failed(&w, now, s, "no such card");
+	swap_server_failed(&w, now, s, "no such card", false);
 	T_CHECK(s->state == SWAP_IS_FAILED && strstr(w.nodes[0].words, "no such card") != NULL);
 	swap_free(&w);
 }
@@ -317,13 +317,25 @@ test_place(void)
 	before = w.changed;
 	swap_serves(&w, s, group, 7701);
 	T_CHECK(w.changed == before); /* it is known */
-	swap_server_failed(&w, start, s, "killed");
+	swap_server_failed(&w, start, s, "killed", false);
 	T_CHECK(!s->serves && swap_has_place(s)); /* its nodes keep their orders */
 	before = w.changed;
 	swap_serves(&w, s, group, 7701);
 	T_CHECK(s->serves && w.nodes[0].changed < before);
 	swap_serves(&w, s, group, 7702);
 	T_CHECK(w.nodes[0].changed > before && w.nodes[1].changed > before && s->port == 7702);
+	swap_free(&w);
+}
+
+/* What can never be sent is not tried again. */
+static void
+test_server_never(void)
+{
+	struct swap w;
+
+	struct swap_session *s = set_up(&w, &config, 1, "n0", 2);
+	swap_server_failed(&w, start, s, "no such file", true);
+	T_CHECK(s->state == SWAP_IS_FAILED && strcmp(s->last, "its image is not sent: no such file") == 0);
 	swap_free(&w);
 }
 
@@ -355,7 +367,7 @@ test_server_killed(void)
 	for (unsigned i = 0; i < 3 * SWAP_SERVER_FAILURES_MAX; i++) {
 		swap_serves(&w, s, group, 7701);
 		swap_served(&w, now, s, &(struct swap_server){ .known = true, .blocks_sent = 1000 - i });
-		swap_server_failed(&w, now, s, "killed");
+		swap_server_failed(&w, now, s, "killed", false);
 		now = later(now, 40);
 		report(&w, now, &w.nodes[0], "waiting", "");
 	}
@@ -1216,6 +1228,7 @@ main(void)
 	test_take_back();
 	test_server();
 	test_place();
+	test_server_never();
 	test_server_away();
 	test_server_killed();
 	test_follow_up();
