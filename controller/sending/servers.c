@@ -229,11 +229,14 @@ begin(struct servers *x, const struct swap_session *s)
 {
 	char line[STATEMENT_BYTES_MAX], name[NAMES_ENCODED_BYTES], orders[NAMES_ENCODED_BYTES];
 	const struct swap_sending *how = &s->sending;
+	char group[ADDR_TEXT_MAX];
 	int n;
 
 	names_encode(s->image, name);
 	names_encode(how->orders, orders);
 	n = sprintf(line, "begin %s holder=%s-%u", name, x->w->config.salt, s->id);
+	if (s->port != 0) /* its nodes wait there */
+		n += sprintf(line + n, " at=%s:%u", addr_text(s->group, group), s->port);
 	if (how->bandwidth_bits_per_s != 0)
 		n += sprintf(line + n, " rate=%" PRIu64, how->bandwidth_bits_per_s);
 	else if (x->c.rate != NULL)

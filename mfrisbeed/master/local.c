@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/hostport.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/base/statements.h"
 #include "common/net/accepting.h"
 #include "common/net/border.h"
+#include "common/wire/addr.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
@@ -65,6 +67,21 @@ take_name(struct local_request *q, char *word, struct err *e)
 	return 0;
 }
 
+/* Takes the word at=GROUP:PORT.  1: it was one; 0: it is none; -1: ERR_USAGE. */
+static int
+take_at(struct local_request *q, const char *word, struct err *e)
+{
+	const char *value = statement_value(word, "at");
+	struct hostport at;
+
+	if (value == NULL)
+		return 0;
+	if (hostport_read(&at, value, 1, 0, e) != 0 || addr_parse(at.host, q->group, e) != 0)
+		return -1;
+	q->port = at.port;
+	return at.port != 0 ? 1 : err_set(e, ERR_USAGE, "%s names no port", word);
+}
+
 /* Takes the words behind the name of an image. */
 static int
 take_words(struct local_request *q, const struct statement *l, bool options, struct err *e)
@@ -72,6 +89,8 @@ take_words(struct local_request *q, const struct statement *l, bool options, str
 	for (size_t i = 2; i < l->n; i++) {
 		const char *holder = statement_value(l->words[i], "holder");
 		int rc = options ? state_option(&q->options, l->words[i], e) : 0;
+		if (rc == 0 && options)
+			rc = take_at(q, l->words[i], e);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)
@@ -218,13 +237,14 @@ static int
 begin(struct local *x, const struct local_request *q, struct err *e)
 {
 	static const uint8_t here[4] = { 127, 0, 0, 1 };
-	struct sessions_wish w = { .name = q->name, .options = &q->options, .holder = q->holder };
+	struct sessions_wish w = { .name = q->name, .options = &q->options, .holder = q->holder, .port = q->port };
 	struct catalog_entry entry;
 
 	int rc = parents_image(x->parents, x->settings, q->name, here, &entry, e);
 	if (rc <= 0)
 		return rc;
 	w.entry = &entry;
+	memcpy(w.group, q->group, sizeof w.group);
 	rc = sessions_hold(x->sessions, &w, e);
 	catalog_entry_free(&entry);
 	return rc == 0 ? 1 : -1;

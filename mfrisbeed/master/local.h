@@ -5,7 +5,7 @@
  * Each is answered by one line of JSON (mfrisbeed(8), section LOCAL REQUESTS):
  *
  *	version 1			the first one
- *	begin NAME holder=LABEL [OPTIONS]	sessions_hold()
+ *	begin NAME holder=LABEL [at=GROUP:PORT] [OPTIONS]	sessions_hold()
  *	end NAME holder=LABEL		sessions_release()
  *	watch				all sessions, now and after each change
  */
@@ -42,6 +42,8 @@ struct local_request {
 	uint64_t version; /* LOCAL_VERSION_IS */
 	char name[MASTER_NAME_MAX + 1];
 	char holder[SESSIONS_HOLDER_BYTES];
+	uint8_t group[4]; /* `at` */
+	uint16_t port;    /* 0: none */
 	struct sessions_options options;
 };
 /* Reads one line, without its newline.  ERR_USAGE: what is wrong with it. */

@@ -188,22 +188,48 @@ group_is_taken(const struct sessions *x, const uint8_t group[4])
 	return false;
 }
 
-/* Chooses the next free group from index `from` on, and behind the last one from the first, and its
- * port.  False: there is none, and the slot stays as it was. */
+/* Takes the group with this index, and its port.  False: another session has it, and the slot stays
+ * as it was. */
+static bool
+take_group(struct slot *at, uint32_t index)
+{
+	uint8_t group[4];
+
+	slot_group(at->of->settings, index, group);
+	if (group_is_taken(at->of, group))
+		return false;
+	at->group_index = index;
+	memcpy(at->group, group, sizeof group);
+	at->port = slot_port(at->of->settings, index);
+	return true;
+}
+
+/* Chooses the next free group from index `from` on, and behind the last one from the first.  False:
+ * there is none. */
 static bool
 choose_group(struct slot *at, uint32_t from)
 {
-	const struct settings *s = at->of->settings;
-	uint8_t next[4];
+	const uint32_t groups = at->of->settings->groups;
 
-	for (uint32_t i = 0; i < s->groups; i++) {
-		uint32_t index = (from + i) % s->groups;
-		slot_group(s, index, next);
-		if (group_is_taken(at->of, next))
+	for (uint32_t i = 0; i < groups; i++)
+		if (take_group(at, (from + i) % groups))
+			return true;
+	return false;
+}
+
+/* Takes the place that the holder wishes.  False: the settings have no such group, or another session
+ * has it. */
+static bool
+take_wished(struct slot *at, const struct sessions_wish *w)
+{
+	uint8_t group[4];
+
+	for (uint32_t i = 0; w->port != 0 && i < at->of->settings->groups; i++) {
+		slot_group(at->of->settings, i, group);
+		if (memcmp(group, w->group, sizeof group) != 0 || !take_group(at, i))
 			continue;
-		at->group_index = index;
-		memcpy(at->group, next, sizeof next);
-		at->port = slot_port(s, index);
+		if (at->port == 0)
+			at->port = w->port;
 		return true;
 	}
 	return false;
@@ -273,7 +299,7 @@ place_for(struct sessions *x, const struct sessions_wish *w)
 	}
 	/* A machine that was sent to a session which was ended may wait there for hours: it
 	 * would load what the next one sends. */
-	if (!choose_group(at, w->holder != NULL ? x->next_group : x->group_from))
+	if (!take_wished(at, w) && !choose_group(at, w->holder != NULL ? x->next_group : x->group_from))
 		return NULL;
 	if (w->holder != NULL)
 		x->next_group = at->group_index + 1;
@@ -769,5 +795,5 @@ sessions_resume(struct sessions *x, struct err *e)
 	if (x->settings->parent_folder != NULL &&
 	    fetched_clean(x->settings->parent_folder, e) != 0)
 		return -1;
-	return state_read(x->settings, resume_one, x, e);
+	return state_read(x->settings, &x->next_group, resume_one, x, e);
 }

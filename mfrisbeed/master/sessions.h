@@ -72,6 +72,10 @@ struct sessions_wish {
 	                              unicast; NULL: by multicast */
 	const struct sessions_options *options; /* NULL: whatever it is told; only without a key */
 	const char *holder; /* NULL: nobody holds it */
+	/* With a holder: where its machines wait, because it was there before; a session that is begun
+	 * is begun there, if it can be.  Port 0: nowhere. */
+	uint8_t group[4];
+	uint16_t port;
 };
 
 /* Finds the session of an image, which may be starting.  False: there is no session. */

@@ -95,10 +95,10 @@ struct state_session {
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES];
 	bool asked, begun;
 };
-/* Reads the list that state_save() has written, and calls `each` for every session;
- * where there is no list nothing is done.  ERR_USAGE: the file is no such list;
+/* Reads the list that state_save() has written, and calls `each` for every session; *next becomes
+ * sessions.next_group; where there is no list nothing is done.  ERR_USAGE: the file is no such list;
  * ERR_IO; errors of `each`. */
-int state_read(const struct settings *,
+int state_read(const struct settings *, uint32_t *next,
     int (*each)(void *arg, const struct state_session *, struct err *), void *arg,
     struct err *);
 /* Takes a word KEY=VALUE of an option.  1: it was one; 0: it is none; -1: ERR_USAGE. */

@@ -1,5 +1,5 @@
 /* state.c: keeps the list of running sessions in a file for a restarted master, with a line
- * "session NAME GROUP PORT" for each (slots.h).  The file is replaced as a
+ * "session NAME GROUP PORT" for each, and "next INDEX" (slots.h).  The file is replaced as a
  * whole.  sessions.c and master.c call it, in the master's first thread. */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,6 +55,8 @@ write_all(const struct sessions *x, struct buf *text, struct err *e)
 {
 	char group[ADDR_TEXT_MAX], name[NAMES_ENCODED_BYTES], rest[REST_BYTES];
 
+	if (x->next_group != 0 && statements_write(text, e, "next %u", x->next_group) != 0)
+		return -1;
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
 		/* A session that is begun again has a port, and clients that wait there. */
@@ -99,6 +101,7 @@ state_lock(const struct settings *s, struct err *e)
 struct reading {
 	int (*each)(void *arg, const struct state_session *, struct err *);
 	void *arg;
+	uint32_t *next;
 };
 
 /* A name in the list must not be longer than in a request, because its users have room
@@ -210,15 +213,27 @@ take_session(void *arg, const struct statement *l, struct err *e)
 	return r->each(r->arg, &s, e);
 }
 
+static int
+take_next(void *arg, const struct statement *l, struct err *e)
+{
+	const struct reading *r = arg;
+	uint64_t next;
+
+	if (number_uint(l->words[1], 0, UINT32_MAX, &next, e) != 0)
+		return -1;
+	*r->next = (uint32_t)next;
+	return 0;
+}
+
 int
-state_read(const struct settings *s,
+state_read(const struct settings *s, uint32_t *next,
     int (*each)(void *arg, const struct state_session *, struct err *), void *arg,
     struct err *e)
 {
 	static const struct statement_kind kinds[] = {
-		{ "session", 4, STATEMENT_WORDS_MAX, take_session }, { 0 }
+		{ "session", 4, STATEMENT_WORDS_MAX, take_session }, { "next", 2, 2, take_next }, { 0 }
 	};
-	struct reading r = { each, arg };
+	struct reading r = { each, arg, next };
 	char path[PATH_BYTES];
 
 	if (path_in(path, s->state, "sessions", e) != 0)

@@ -69,9 +69,12 @@ check "no order is left" soon no_orders
 rm "$T/machines/node3/unplugged"
 
 echo "== all of it is killed"
-begin 'node[1-2]'
-kill -9 "$(master_pid)"; controller_again
-check "the nodes go on" all_went_on
+begin 'node[1-2]'; at=$(place)
+check "it is not at the first group: $at" eval '! grep -q "group=239.192.77.1 " <<< "$at"'
+kill -9 "$CONTROLLER"; wait "$CONTROLLER" 2> /dev/null; kill -9 "$(master_pid)"
+rm -r "$STATE/mfrisbeed"; controller_start
+check "it is where the nodes wait, although mfrisbeed's state is lost" soon eval '[ -n "$(servers)" -a "$(place)" = "$at" ]'
+check "and they go on" all_went_on
 kill "$CONTROLLER"; wait "$CONTROLLER"; check "a signal ends it with 0" [ $? = 0 ]
 check "and its mfrisbeed, which has nothing to send, with all that it has started" soon eval '[ -z "$(master_pid)$(servers)" ]'
 

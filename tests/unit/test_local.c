@@ -7,7 +7,7 @@
 #include "tests/t.h"
 
 static const char whole[] =
-    "begin lab/%25win%20dows.ndz holder=controller-1 rate=900M wait=3 until=4 "
+    "begin lab/%25win%20dows.ndz holder=controller-1 at=239.1.2.3:77 rate=900M wait=3 until=4 "
     "group-key=%2fetc%2flab.group orders=%2fsrv%2forders";
 static struct err e;
 
@@ -24,7 +24,7 @@ test_whole(void)
 
 	T_CHECK(look(whole, sizeof whole - 1, &q) == 0);
 	T_CHECK(q.what == LOCAL_BEGIN && strcmp(q.name, "lab/%win dows.ndz") == 0);
-	T_CHECK(strcmp(q.holder, "controller-1") == 0);
+	T_CHECK(strcmp(q.holder, "controller-1") == 0 && q.group[0] == 239 && q.group[3] == 3 && q.port == 77);
 	T_CHECK(q.options.rate == 900000000 && q.options.wait == 3 && q.options.until == 4);
 	T_CHECK(strcmp(q.options.group_key, "/etc/lab.group") == 0);
 	T_CHECK(strcmp(q.options.orders, "/srv/orders") == 0);
@@ -60,7 +60,8 @@ test_wrong(void)
 		"begin x holder=",
 		"begin x holder=a/b", "begin x holder=a b", "begin x holder=a rate=1",
 		"begin x holder=a wait=0", "begin x holder=a until=x", "begin x holder=a color=red",
-		"begin x holder=a group-key=", "begin %zz holder=a", "end x", "end x holder=a rate=1M",
+		"begin x holder=a group-key=", "begin x holder=a at=239.1.2.3", "begin x holder=a at=a:7",
+		"begin x holder=a at=239.1.2.3:0", "end x holder=a at=239.1.2.3:7", "begin %zz holder=a", "end x", "end x holder=a rate=1M",
 		"end x holder=a holder=b", "watch\nwatch",
 		"begin x holder=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
 	struct local_request q;

@@ -416,6 +416,26 @@ test_held(void)
 	T_CHECK(sessions_release(x, "one.ndz", "a-2", &e) == 0 && remains(x, 0));
 	w.holder = "a-3";
 	T_CHECK(sessions_hold(x, &w, &e) == 0 && x->slots[0].group[3] == first + 3);
+	T_CHECK(becomes(x, &w, SESSIONS_RUNNING) && sessions_release(x, "one.ndz", "a-3", &e) == 0 && remains(x, 0));
+	sessions_free(x);
+	/* Another one goes on behind it; what was somewhere is there again, unless another session is. */
+	x = open_sessions(&settings);
+	T_CHECK(sessions_resume(x, &e) == 0 && sessions_hold(x, &w, &e) == 0 && x->slots[0].group[3] == first + 4);
+	memcpy(w.group, x->slots[0].group, 4);
+	w.group[3] += 7;
+	w.port = 5557;
+	w.holder = "a-4";
+	w.options = &slow;
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && x->slots[1].group[3] == first + 11 && x->slots[1].port == 5557);
+	const struct sessions_options slower = { .rate = 500000 };
+	w.options = &slower;
+	w.holder = "a-5";
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && x->slots[2].group[3] == first + 12);
+	w.group[0] = 10;
+	const struct sessions_options slowest = { .rate = 50000 };
+	w.options = &slowest;
+	T_CHECK(sessions_release(x, "one.ndz", "a-5", &e) == 0);
+	T_CHECK(sessions_hold(x, &w, &e) == 0 && x->slots[3].group[3] == first + 13);
 	sessions_free(x);
 	catalog_entry_free(&old);
 	catalog_entry_free(&new);

@@ -138,6 +138,15 @@ test_asks(void)
 	T_CHECK(!s->serves && s->port == 7777 && strstr(s->last, "waits for mfrisbeed") != NULL);
 	list("serving", "\"cafe-1\"");
 	T_CHECK(s->serves && is_silent()); /* it has kept it */
+	hang_up();
+	T_CHECK(greets());
+	says("{\"sessions\": []}\n"); /* its state was lost */
+	s->server_after_us = 0;
+	servers_settle(x);
+	T_CHECK(hears("begin a.ndz holder=cafe-1 at=239.7.7.7:7777 rate=60M"));
+	says(ok);
+	list("serving", "\"cafe-1\"");
+	T_CHECK(s->serves);
 	T_CHECK(swap_stop(&w, now_is(NULL), id, &e) == 0);
 	list("failed", "\"cafe-1\"");
 	T_CHECK(hears("end a.ndz holder=cafe-1"));
