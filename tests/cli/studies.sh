@@ -90,6 +90,23 @@ check "it has as many chunks" [ "$(es info --json large | field chunks)" = 1024 
 check "which are those of the small one" bash -c '"$1" -q --store "$2" get large - --chunk 515 | cmp - <(tail -c +$((3 * 1048576 + 1)) "$3" | head -c 1048576)' - "$BIN/emustore" "$T/S" "$T/c.ndz"
 status 2 "$study/fill_large" "$T/S" a large 1000
 
+echo "== a history is replayed"
+# Three images in turn, of which two have room: LRU never has the next one; who knows the future has every second one.
+"$PYTHON" - "$T/history.db" << 'PY' || fail "a history"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT, outcome TEXT, image TEXT, host TEXT, at INTEGER, seconds REAL, bytes INTEGER)")
+db.executemany("INSERT INTO event (kind, image, at, bytes) VALUES (?, ?, ?, 1000)", [("session", "abc"[i % 3], 1e9 + i * 100) for i in range(30)] + [("load", "x", 1e9)])
+db.commit()
+PY
+sed 's/^CACHES = .*/CACHES = (0.7,)/' "$TOP/bench/cached" > "$T/cached" && cp "$TOP/bench/document.py" "$TOP/bench/measure.py" "$T"
+check "bench/cached" "$PYTHON" "$T/cached" "$T/history.db"
+"$PYTHON" "$T/cached" "$T/history.db" > "$T/json"
+ways() { "$PYTHON" -c 'import json, sys; w = json.load(open(sys.argv[1]))[0]["ways"]; sys.exit(not eval(sys.argv[2], w))' "$T/json" "$1"; }
+check "LRU has none of them" ways 'LRU["hits"] == 0 and LRU["fetched"] == 1'
+sed -i 's/the future/future/' "$T/json"
+check "what knows the future has half" ways '0.4 < future["hits"] <= 0.5'
+
 echo "== figures come into their document"
 printf '{"name": "server memory, 1 TB", "ours": 109.58, "rival": 200, "rival_name": "the limit set", "unit": "MB", "ratio": 1.825, "runs": 1}\n' > "$T/bench.json"
 echo '{"5.5": {"title": "Metadata", "columns": ["KiB", "all"], "rows": [["4", 99.6], ["8", null]], "note": "thesis: up to 4"}}' > "$T/results.json"
