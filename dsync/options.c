@@ -14,7 +14,7 @@
 enum {
 	OPT_SINCE = 300, OPT_EVERY, OPT_VERIFY_EVERY, OPT_ZSTD, OPT_CONSISTENT, OPT_SNAPSHOT,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_RSH, OPT_DMMERGE, OPT_FAR, OPT_METRICS,
-	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_FINE,
+	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_FINE, OPT_NO_FINE,
 };
 
 enum { MOST_S = 1 << 30 }; /* of a time: 34 years, whose microseconds fit into 64 bits */
@@ -56,7 +56,9 @@ static const struct cli_opt opts[] = {
 	    AT(pair.from.target), 0, 0, NULL },
 	FLAG(OPT_WHOLE, "whole", "send also what no filesystem uses", whole),
 	FLAG(OPT_FINE, "fine",
-	    "send only the 4 KiB that differ, by digests beside the states", pair.from.fine),
+	    "always send only the 4 KiB that differ, by digests beside the states", fine),
+	FLAG(OPT_NO_FINE, "no-fine", "send blocks as they are noted, and keep no digests",
+	    no_fine),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", pair.from.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different points in time",
@@ -149,6 +151,8 @@ check_options(const struct options *o, const char *name, struct err *e)
 
 	if (o->command != DSYNC_RUN && (o->every_s != 0 || o->verify_every_s != 0))
 		return err_misuse(e, "%s takes neither --every nor --verify-every", name);
+	if (o->fine && o->no_fine)
+		return err_misuse(e, "--fine and --no-fine exclude each other");
 	if (o->force && o->command != DSYNC_INIT && !track)
 		return err_misuse(e, "%s does not take --force", name);
 	if (!track && (o->track.metadata != NULL || o->track.block_bytes != 0))
@@ -178,5 +182,8 @@ dsync_settle(struct options *o, char **operands, int n, struct err *e)
 	o->track.folder = o->pair.from.folder;
 	o->track.force = o->force;
 	o->pair.from.used = !o->whole;
+	o->pair.from.fine = o->fine      ? FINE_ALWAYS
+	                    : o->no_fine ? FINE_NEVER
+	                                 : FINE_BY_ITSELF;
 	return o->command <= DSYNC_VERIFY ? far_parse(&o->pair.to, operands[2], e) : 0;
 }

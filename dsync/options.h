@@ -27,7 +27,7 @@ struct options {
 	struct track_config track; /* its device is the second operand of all commands */
 	uint64_t every_s, verify_every_s; /* 0: not given */
 	const char *metrics;              /* path of the file of metrics; NULL: none */
-	bool force, quiet, json, whole;
+	bool force, quiet, json, whole, fine, no_fine;
 	enum command command;
 };
 

@@ -42,6 +42,7 @@ sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 	json_uint(j, "device_bytes", s->head.device_bytes);
 	json_uint(j, "named_bytes", s->named_bytes);
 	json_uint(j, "changed_bytes", s->changed_bytes);
+	json_uint(j, "digests_bytes", s->digests_bytes);
 	json_uint(j, "unused_bytes", s->unused_bytes);
 	json_uint(j, "differed_bytes", s->differed_bytes);
 	json_uint(j, "stream_bytes", s->written_bytes);
@@ -60,12 +61,19 @@ int
 report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 {
 	const struct extract_report *s = &r->sent;
-	char changed[32], size[32], differed[32];
+	char changed[32], size[32], differed[32], digests[32];
 
 	if (o->json)
 		return sync_json(o, r, e);
 	if (s->warning[0] != '\0')
 		say(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
+	/* Once, and not again at each sync. */
+	if (!o->quiet && s->digests_bytes > 0 && (s->head.flags & STREAM_FULL) != 0)
+		say(stderr,
+		    "dsync: %s: the digests of its pages take %s beside its states, so that of "
+		    "blocks that change only what differs is sent (not with --no-fine)\n",
+		    o->pair.from.device,
+		    human_bytes(s->digests_bytes, digests, sizeof digests));
 	if (!o->quiet && s->differed_bytes > 0)
 		say(stderr, "dsync: %s: %s are sent in which the copy had differed\n",
 		    o->pair.from.device,

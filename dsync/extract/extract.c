@@ -21,13 +21,15 @@
 /* All that is open during an extract. */
 struct work {
 	struct states st;
+	struct extract_report *report; /* borrowed */
 	struct change_about about;
 	void *self; /* the kind's own data; NULL: not open */
 	struct rangeset changed;
 	struct rangeset unused; /* of everything: what no filesystem uses; bytes */
 	struct snapshot snapshot;
 	struct disk *from; /* what data is read from; the job's disk, or the snapshot */
-	struct fine fine; /* with cfg->fine */
+	bool refines;     /* digests of what is sent are kept */
+	struct fine fine; /* then */
 	bool narrowed;    /* of what the source of change names, only what differs is sent */
 	struct consistency consistency;
 	struct base lost; /* a state that the kind has kept, and that could not be remembered */
@@ -76,6 +78,7 @@ work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
 {
 	memset(w, 0, sizeof *w);
 	memset(r, 0, sizeof *r);
+	w->report = r;
 	rangeset_init(&w->changed);
 	rangeset_init(&w->unused);
 	if (states_find(&w->st, cfg, e) != 0 || device_open(&w->st.job.disk, cfg->device, e) != 0 ||
@@ -109,6 +112,21 @@ check_fine(const struct work *w, struct err *e)
 	    w->st.kind->name, why);
 }
 
+/* Whether the error is that digests cannot be read or kept, which is no reason to fail unless somebody
+ * has asked for them.  Then the sync goes on without them. */
+static bool
+does_without(struct work *w, const struct err *e)
+{
+	if (w->st.cfg->fine != FINE_BY_ITSELF || e->kind == ERR_NOMEM || e->kind == ERR_CANCELLED)
+		return false;
+	if (w->report->warning[0] == '\0')
+		snprintf(w->report->warning, sizeof w->report->warning,
+		    "no digests of pages are kept: %.470s", e->text);
+	fine_end(&w->fine);
+	w->refines = false;
+	return true;
+}
+
 /* Of what the source of change names, keep what differs from what the target holds.  That is known
  * only of the base: a target that may have a state which was sent later, or a part of one, must get
  * all that was written since. */
@@ -116,17 +134,19 @@ static int
 narrow(struct work *w, struct extract_report *r, struct err *e)
 {
 	const struct bases *b = &w->st.bases;
-	bool at_base = bases_known(b) && b->n == 1 && !w->st.cfg->full && !w->st.cfg->incomplete;
+	const struct extract_config *c = w->st.cfg;
+	bool at_base = bases_known(b) && b->n == 1 && !c->full && !c->incomplete;
 
 	r->named_bytes = rangeset_total(&w->changed);
-	if (!w->st.cfg->fine)
-		return 0;
-	if (check_fine(w, e) != 0 || fine_begin(&w->fine, w->st.path, w->st.job.device_bytes,
-					 bases_known(b) ? &b->all[0].id : NULL, e) != 0)
-		return -1;
-	int rc = at_base ? fine_narrow(&w->fine, w->from, &w->changed, e) : 0;
+	w->refines = c->fine != FINE_NEVER && check_fine(w, e) == 0;
+	if (!w->refines)
+		return c->fine == FINE_ALWAYS ? -1 : 0;
+	int rc = fine_begin(&w->fine, w->st.path, w->st.job.device_bytes,
+	    bases_known(b) ? &b->all[0].id : NULL, e);
+	if (rc == 0 && at_base)
+		rc = fine_narrow(&w->fine, w->from, c->fine == FINE_ALWAYS, &w->changed, e);
 	w->narrowed = rc == 1;
-	return rc < 0 ? -1 : 0;
+	return rc >= 0 || does_without(w, e) ? 0 : -1;
 }
 
 /* Whether the source of change notes each write, also one that wrote back what had been there. */
@@ -258,7 +278,7 @@ tell_sent(void *arg, struct range bytes, const void *data, struct err *e)
 {
 	struct work *w = arg;
 
-	if (w->st.cfg->fine && hashes_sent(&w->fine.next, bytes, data, e) != 0)
+	if (w->refines && hashes_sent(&w->fine.next, bytes, data, e) != 0 && !does_without(w, e))
 		return -1;
 	return w->st.kind->sent != NULL ? w->st.kind->sent(w->self, bytes, data, e) : 0;
 }
@@ -296,8 +316,10 @@ remember(struct work *w, const struct stream_id *id, struct err *e)
 	if (w->st.kind->keep(w->self, id, base.token, e) != 0)
 		return -1;
 	bool full = rangeset_total(&w->changed) == w->st.job.device_bytes;
-	int rc = w->st.cfg->fine ? fine_keep(&w->fine, id, full, e) : 0;
-	if (rc == 0)
+	int rc = w->refines ? fine_keep(&w->fine, id, full, e) : 0;
+	if (rc == 0 && w->refines)
+		w->report->digests_bytes = fine_bytes(w->st.job.device_bytes);
+	if (rc == 0 || does_without(w, e))
 		rc = notes_remember_unsent(&w->st, &w->changed, &w->unused, e);
 	if (rc == 0) {
 		bases_add(&w->st.bases, &base, states_dropped, &w->st);

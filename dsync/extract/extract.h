@@ -15,6 +15,15 @@
 #include "dsync/extract/noted.h"
 #include "dsync/stream/stream.h"
 
+/* Whether the pages of 4 KiB of what the source of change names are compared with what the target
+ * holds, by digests that are kept beside the states, so that only those are sent that differ. */
+enum fine_how {
+	FINE_NEVER,
+	FINE_ALWAYS,
+	FINE_BY_ITSELF, /* where the source can be refined, and it is cheaper by a sample (fine.h);
+	                 * digests that cannot be kept are a warning */
+};
+
 struct extract_config {
 	/* All strings are borrowed. */
 	const char *since;    /* the source of change, as KIND:ARGS */
@@ -30,8 +39,7 @@ struct extract_config {
 	bool any_source; /* send everything also of a disk whose installation is not complete */
 	bool incomplete; /* the target holds a part of a stream: everything counts as changed, unless
 	                  * the source of change notes each write */
-	bool fine; /* of what the source of change names, send what differs from the base; pages of 4 KiB
-	            * are compared by digests, which are kept beside the states */
+	enum fine_how fine;
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
 	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */
@@ -41,12 +49,14 @@ struct extract_report {
 	struct stream_head head;
 	struct stream_end end;
 	uint64_t named_bytes; /* by the source of change, before `fine` has narrowed it */
+	uint64_t digests_bytes; /* of all pages of the device, which are kept beside the states; 0: none
+	                         * are */
 	uint64_t changed_bytes, written_bytes;
 	uint64_t unused_bytes; /* of the changed ones: sent as zeros, since nobody uses them */
 	uint64_t differed_bytes; /* of the changed ones: in these a comparison had found a difference */
 	uint64_t frozen_us;    /* how long the device was frozen for a snapshot */
 	char why_fuzzy[512]; /* why the data is not consistent; "": it is */
-	char warning[512];   /* why everything counts as changed; or "" */
+	char warning[512];   /* why everything counts as changed, or no digests are kept; or "" */
 };
 
 /* Write the stream to `to`, a pipe or a new file, which is borrowed.  On failure nothing is

@@ -32,11 +32,15 @@ int fine_begin(struct fine *, const char *state_path, uint64_t device_bytes,
 /* A struct of zeros is allowed. */
 void fine_end(struct fine *);
 /* Of the ranges in *changed, which is sealed, keep the blocks of 4 KiB that differ from the base, as
- * they are on the disk now.  Returns 1, or 0 if there are no digests of the base: *changed is as it
- * was; -1: errors of reading, ERR_NOMEM, ERR_CANCELLED. */
-int fine_narrow(struct fine *, struct disk *from, struct rangeset *changed, struct err *);
+ * they are on the disk now.  Returns 1, or 0 if there are no digests of the base, or it is cheaper to
+ * send all of *changed, which is never so with `always`: *changed is as it was; -1: errors of reading,
+ * ERR_NOMEM, ERR_CANCELLED. */
+int fine_narrow(struct fine *, struct disk *from, bool always, struct rangeset *changed,
+    struct err *);
 /* Keep the digests of what was sent (hashes_sent(&f->next)) for this state.  full: everything was
  * sent.  ERR_IO, ERR_NOMEM. */
 int fine_keep(struct fine *, const struct stream_id *id, bool full, struct err *);
+/* How many bytes the digests of all pages of a device have. */
+uint64_t fine_bytes(uint64_t device_bytes);
 
 #endif /* DSYNC_EXTRACT_FINE_H */

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# dsync --fine: of the blocks of 64 KiB that a dirty bitmap of QEMU names, only the pages that differ are sent.
+# dsync --fine: of the blocks of 64 KiB that a dirty bitmap of QEMU names, only the pages that differ are sent.  Without it, dsync
+# decides that by itself.
 [ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 200000 ] && export TMPDIR=/dev/shm
 . "$(dirname "$0")/lib.sh"
 requires qemu-img qemu-io qemu-nbd
@@ -33,16 +34,16 @@ check "verify" quietly d verify
 
 echo "== what differs in the copy is sent, though the source has not changed"
 spoil_byte "$T/copy" 1300000
-check "verify does not compare what is named" quietly d verify
+check "with --no-fine, verify does not compare what is named" quietly d verify --no-fine
 d verify --fine > "$T/found" 2> "$T/quiet"; check "with --fine it does" [ "$(cat "$T/found")" = "2048 2048" ]
 sent changed_bytes=1048576 differed_bytes=1048576
 equal
-d once --json > "$T/json" || fail "without --fine"
-check "without --fine all that is named is sent" json "$T/json" changed_bytes=2097152
+d once --no-fine --json > "$T/json" || fail "with --no-fine"
+check "with --no-fine all that is named is sent" json "$T/json" changed_bytes=2097152 digests_bytes=0
 sent changed_bytes=2097152
 sent changed_bytes=0
 spoil_byte "$T/copy" 5000000
-d verify > "$T/found" 2> "$T/quiet"; check "verify" [ "$(cat "$T/found")" = "8192 2048" ]
+d verify --no-fine > "$T/found" 2> "$T/quiet"; check "verify" [ "$(cat "$T/found")" = "8192 2048" ]
 sent named_bytes=2097152 changed_bytes=1048576 differed_bytes=1048576
 equal
 sent changed_bytes=0
@@ -76,6 +77,37 @@ sent changed_bytes=2097152 full=false
 equal
 write 6 1500k 4k
 sent changed_bytes=4096
+equal
+
+echo "== by itself: where more than three of four pages differ in a sample of what is named, all of that is sent"
+by_itself() { d once --json > "$T/json" 2> "$T/stderr" || fail "once: $(cat "$T/stderr")"; check "sent: $*" json "$T/json" "$@"; }
+write 7 0 8M
+by_itself changed_bytes=8388608 digests_bytes=65536
+equal
+write 8 0 512k
+by_itself named_bytes=8388608 changed_bytes=524288
+equal
+write 9 0 5M
+by_itself changed_bytes=5242880
+write 10 1M 7M
+by_itself changed_bytes=8388608
+equal
+by_itself changed_bytes=0
+# Less than 4 MiB is compared without a sample.
+d init --force 2> "$T/said"; check "what the digests cost is said once" grep -q "the digests of its pages take 65.5 kB" "$T/said"
+write 11 0 1M; d once 2> "$T/said"; check "and not again" eval '! grep -q "digests" "$T/said"'
+equal
+# Digests that cannot be kept end no sync, unless they are asked for.
+mkdir -p "$T/state.new/it"
+write 12 0 64k
+by_itself changed_bytes=8388608 digests_bytes=0
+check "it is said: $(json "$T/json" warning)" json "$T/json" "warning~no digests of pages are kept"
+equal
+status 2 d once --fine
+rmdir "$T/state.new/it" "$T/state.new"
+write 13 0 64k
+by_itself changed_bytes=8388608 digests_bytes=65536
+by_itself changed_bytes=0
 equal
 
 echo "== what it is not for"

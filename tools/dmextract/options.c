@@ -34,7 +34,7 @@ static const struct cli_opt opts[] = {
 	    "when everything is sent, send the space that no filesystem uses as zeros",
 	    how.used),
 	FLAG(OPT_FINE, "fine",
-	    "send only the 4 KiB that differ, by digests beside the states", how.fine),
+	    "send only the 4 KiB that differ, by digests beside the states", fine),
 	FLAG(OPT_ZSTD, "zstd", "compress the data", how.zstd),
 	FLAG(OPT_CONSISTENT, "require-consistent",
 	    "fail if the blocks could be of different points in time", how.require_consistent),
@@ -111,6 +111,7 @@ dmextract_settle(struct options *o, char **operands, int n, struct err *e)
 		return err_misuse(e, "only one of --list, --done and --status can be given");
 	if (o->how.from != NULL && o->how.snapshot != NULL)
 		return err_misuse(e, "only one of --from and --snapshot can be given");
+	o->how.fine = o->fine ? FINE_ALWAYS : FINE_NEVER;
 	o->how.device = operands[0];
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 struct options {
 	struct extract_config how;
-	bool list, done, status, quiet, json;
+	bool list, done, status, quiet, json, fine;
 	struct stream_id done_id; /* --done ID; not set: the state that was sent last */
 };
 
