@@ -62,7 +62,8 @@ check "the session says what it was told" json <(api GET "/api/v1/sessions/$id")
 rm "$T/machines/node2/unplugged"; machine_on node2
 check "then it is" soon eval '[ "$(sent blocks_sent)" -gt 0 ]'
 before=$(servers); kill -9 "$before"
-check "a process that is begun again does not wait" soon eval '[ -n "$(servers)" -a "$(servers)" != "$before" ] && ! has_word --wait=2'
+check "it is killed, and another one begins" soon eval '[ "$(servers)" != "$before" ] && has_word --bandwidth=30000000'
+check "which does not wait" eval '! has_word --wait=2'
 wait $S; rc=$?
 check "two are enough" eval '[ $rc = 0 ] && disk_is_loaded node1 && disk_is_loaded node2 && grep -q "^node3: stopped" "$T/out"'
 check "no order is left" soon no_orders

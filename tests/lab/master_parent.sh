@@ -101,5 +101,12 @@ status 1 get 4 big.ndz "$T/out"; check "who asks for what does not fit is told" 
 check "the log says why" grep -q "session has failed name=big.ndz: .*little/big.ndz.*room for .* bytes: No space left" "$T/master1.log"
 check "and so do the statistics" grep -q "No space left" "$T/state1"/session-*.json
 check "nothing of it is left there" [ -z "$(find "$T/little" -name "big*")" ]
+"$BIN/emustore" -q -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put big "$T/images/big.ndz" || fail emustore
+printf 'store %s\nimage stored store:big\n' "$T/store" >> "$T/conf"; kill -HUP $BOSS
+soon grep -q "the settings were read again" "$T/master.log" || fail "SIGHUP"
+get 3 stored "$T/out5" & a=$!
+check "an image of its store has no length before, so this is found while it is fetched" soon grep -q "session has failed name=stored: .*No space left" "$T/master1.log"
+check "its clients wait" kill -0 $a
+kill $a; wait $a 2> /dev/null; kill $SUB; wait $SUB 2> /dev/null; rm -f "$T/little"/*; master_at 1; SUB=$MASTER
 check "what fits is fetched" get 4 small.ndz "$T/out"; check "its data" cmp "$T/disk2" "$T/out"
 finish
