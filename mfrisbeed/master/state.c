@@ -59,8 +59,9 @@ write_all(const struct sessions *x, struct buf *text, struct err *e)
 		return -1;
 	for (unsigned i = 0; i < SLOTS_MAX; i++) {
 		const struct slot *at = &x->slots[i];
-		/* A session that is begun again has a port, and clients that wait there. */
-		if (at->name == NULL || at->state == SESSIONS_FAILED || at->port == 0)
+		/* A session that is begun again has a port, and clients that wait there.  One that ends,
+		 * because nobody holds it, has not. */
+		if (at->name == NULL || at->ends || at->state == SESSIONS_FAILED || at->port == 0)
 			continue;
 		names_encode(at->name, name);
 		write_options(at, rest);

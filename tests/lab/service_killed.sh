@@ -38,6 +38,14 @@ begin() {
 	done
 }
 is_over() { ! followed && [ -z "$(servers)" ]; }
+ended_by_now() {
+	[ -z "$(servers)" ] && api GET /api/v1/sessions > "$T/sessions" && json "$T/sessions" 'sessions[*].server.running=false' > "$T/quiet" 2>&1
+}
+next_begins() {
+	ip netns exec "${LAB}s" "$BIN/mfrisbeed" -c "$STATE/mfrisbeed.conf" --port=0 --address=127.0.0.1 2> "$T/next" & NEXT=$!
+	begins $NEXT grep -q "listens" "$T/next"
+	kill $NEXT; wait $NEXT
+}
 # Kills it, and starts it again if nothing of ours does.
 kill_it() {	# NAME
 	local pid
@@ -62,13 +70,17 @@ ends() {	# as it must; what is not so is said
 	for i in $untouched; do
 		[ "$(grep -c "image is served name=$i.ndz" "$T/controller.log")" = 1 ] || { echo "$i.ndz was begun again"; return 1; }
 	done
-	soon eval '[ -z "$(servers)" ]' || { echo "still served: $(servers)"; return 1; }
+	# An mfrisbeed that was killed begins anew what nobody needs, and is told so.
+	soon ended_by_now || { echo "still served: $(servers)"; return 1; }
 	api GET /api/v1/nodes > "$T/nodes" && json "$T/nodes" 'nodes[*].phase=done' 'nodes[*].try=1' || return 1
-	api GET /api/v1/sessions > "$T/sessions" && json "$T/sessions" 'sessions[*].state=done' 'sessions[*].nodes.done=2' 'sessions[*].server.running=false' || return 1
+	json "$T/sessions" 'sessions[#]=4' 'sessions[*].state=done' 'sessions[*].nodes.done=2' || return 1
 	soon no_orders || { ls "$NET/boot/orders"; return 1; }
 	kill "$CONTROLLER"; wait "$CONTROLLER" || { echo "controllerd: exit $?"; return 1; }
 	soon eval '[ -z "$(all)" ]' || { echo "processes: $(for p in $(all); do tr '\0' ' ' < "/proc/$p/cmdline"; echo; done)"; return 1; }
 	[ -z "$(on s ss -Hlntu)" ] || { on s ss -Hlntu; return 1; }
+	[ ! -s "$STATE/mfrisbeed/sessions" ] || { echo "the next mfrisbeed would serve:"; cat "$STATE/mfrisbeed/sessions"; return 1; }
+	# What a killed one has left of a session is removed when the next one begins.
+	[ -n "$untouched" ] || ! ls "$STATE"/mfrisbeed/session-* > /dev/null 2>&1 || next_begins
 	files > "$T/files"
 	[ -e "$T/files.usual" ] || grep -v -e /session- -e partial "$T/files" > "$T/files.usual"
 	diff "$T/files.usual" "$T/files"

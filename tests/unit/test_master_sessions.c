@@ -441,7 +441,8 @@ test_held(void)
 	catalog_entry_free(&new);
 }
 
-/* As many as can hold one session do, and all of them are there after a restart. */
+/* As many as can hold one session do, and all of them are there after a restart.  A restart while a
+ * session ends, which nobody holds any more, does not begin it again. */
 static void
 test_many_holders(void)
 {
@@ -470,6 +471,14 @@ test_many_holders(void)
 		T_CHECK(held_by(x, label) == 1);
 	}
 	T_CHECK(strlen(x->slots[0].options.group_key) == MASTER_NAME_MAX && !x->slots[0].asked);
+	for (unsigned i = 0; i < SESSIONS_HOLDERS; i++) {
+		snprintf(label, sizeof label, "0123456789abcdef-%06u", i);
+		T_CHECK(sessions_release(x, "one.ndz", label, &e) == 0);
+	}
+	T_CHECK(sessions_count(x) == 1);
+	sessions_free(x);
+	x = open_sessions(&settings);
+	T_CHECK(sessions_resume(x, &e) == 0 && sessions_count(x) == 0);
 	sessions_free(x);
 	T_CHECK(sh("rm -f state/sessions") == 0);
 	catalog_entry_free(&one);
