@@ -287,7 +287,8 @@ paper-dolly:
 	@scripts/deps build
 	@$(MAKE) --no-print-directory all $(B)/tests/unit/test_dolly_sim
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) bench/paper_dolly
-# The evaluation of the dsync paper with ours beside it, into build/paper-dsync.
+# The evaluation of the dsync paper with ours beside it, into build/paper-dsync; PAPER_GB=1: a smaller one; KEEP=yes: into docs/,
+# too.
 paper-dsync:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all

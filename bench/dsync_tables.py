@@ -1,6 +1,6 @@
 """What bench/paper_dsync and bench/dsync_grain have measured: the files in docs/measured, and the tables of docs/dsync.md,
 which `python3 bench/dsync_tables.py` draws anew from these files."""
-import json, os, subprocess, time
+import json, os, subprocess, textwrap, time
 
 import document
 from document import markdown
@@ -28,8 +28,9 @@ def keep(name, command, figures, folder):
 
 
 def how(f):
-    busy = " Other programs worked beside it, so its times say little." if f["busy"] else ""
-    return f"{f['date']}, commit {f['commit']}, {f['machine']}.{busy} The command:\n\n    {f['command']}"
+    busy = " It was a busy machine, so the times say little." if f["busy"] else ""
+    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{busy} The command:", 99)
+    return f"{words}\n\n    {f['command']}"
 
 
 def grain(f):
@@ -40,10 +41,50 @@ def grain(f):
     return markdown(("MB sent after", *(f"{g} KiB" for g in grains), *(f"{g} KiB, of 4" for g in grains[1:])), rows)
 
 
+METHODS = {"dsync": "dsync", "dsync-in-place": "dsync, in place", "btrfs": "`btrfs send`", "hashes": "hashes of 4 KiB",
+           "rsync-in-place": "rsync in place", "rsync": "rsync", "copy": "all of it"}
+LINKS = {"none": "no limit", "1gbit": "1 Gbit/s", "100mbit": "100 Mbit/s"}
+
+
+def seconds(row):
+    return "" if row is None else f"({row['seconds']:.0f})" if row["calculated"] else row["seconds"]
+
+
+def by_link(f, case):
+    """Seconds of each method for one change, by link, and the MB that the link of 1 Gbit/s carried."""
+    of = {(r["method"], r["link"]): r for r in f["rows"] if r["case"] == case}
+    there = [m for m in METHODS if any((m, link) in of for link in LINKS)]
+    rows = [(METHODS[m], *(seconds(of.get((m, link))) for link in LINKS), of[m, "1gbit"]["sent_bytes"] / 1e6, of[m, "1gbit"]["cpu_seconds"]
+             if not of[m, "1gbit"]["calculated"] else None) for m in there]
+    return markdown(("seconds", *LINKS.values(), "MB carried", "processor, s"), rows)
+
+
+def by_case(f):
+    """Seconds over 1 Gbit/s of the changes at random, and of a print server."""
+    of = {(r["method"], r["case"], r["gib"]): r for r in f["rows"] if r["link"] == "1gbit"}
+    cases = list(dict.fromkeys((c, g) for _, c, g in of if c.startswith(("random", "print"))))
+    rows = [(METHODS[m], *(seconds(of.get((m, *c))) for c in cases)) for m in METHODS if m != "btrfs"]
+    return markdown(("seconds", *(f"{c}, {g:g} GiB" for c, g in cases)), rows) if cases else None
+
+
+def where(f):
+    """Each part of the time of dsync as fio or the link takes it, and what it took from end to end."""
+    rows = [(f"{p['case']}, {METHODS[p['method']]}, {LINKS[p['link']]}", p["read_s"], p["sent_s"], p["journal_s"] or None, p["write_s"], p["allowed_s"],
+             p["seconds"], f"{p['rsync_times']:.0f}" if p["rsync_times"] else None) for p in f["more"] if p["what"] == "parts"]
+    return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
+
+
+TABLES = {
+    "grain": {"grain-how": how, "grain": grain},
+    "dsync": {"paper-how": how, "paper-change": lambda f: by_link(f, "the paper's change"), "paper-tenth": lambda f: by_link(f, "a tenth of it"),
+              "paper-cases": by_case, "paper-where": where},
+}
+
+
 def made():
     """The tables of docs/dsync.md, of the files that are there."""
     found = {}
-    for name, tables in {"grain": {"grain-how": how, "grain": grain}}.items():
+    for name, tables in TABLES.items():
         if os.path.exists(kept_path(name)):
             with open(kept_path(name), encoding="utf-8") as f:
                 figures = json.load(f)

@@ -14,9 +14,9 @@ class Tracked:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{folder}/{name}")
         open(f"{folder}/writes", "w", encoding="ascii").close()
-        self.daemon = subprocess.Popen(["qemu-storage-daemon", "--blockdev", f"driver=file,filename={path},node-name=disk",
+        self.daemon = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "qemu-storage-daemon", "--blockdev", f"driver=file,filename={path},node-name=disk",
                                         "--chardev", f"socket,path={folder}/qmp,server=on,wait=off,id=asks", "--monitor", "chardev=asks",
-                                        "--nbd-server", f"addr.type=unix,addr.path={folder}/nbd"])
+                                        "--nbd-server", f"addr.type=unix,addr.path={folder}/nbd"], stdout=subprocess.DEVNULL)
         self.uri = f"nbd+unix:///disk?socket={folder}/nbd"
         self._connect()
 
@@ -89,9 +89,13 @@ class Tracked:
 
     @contextlib.contextmanager
     def served(self):
-        """The NBD export of the disk, with all that is noted."""
+        """The NBD export of the disk, with all that is noted; nothing is written meanwhile."""
+        for name in self.noted:
+            self.ask("block-dirty-bitmap-disable", node="disk", name=name)
         with self._exported(type="nbd", name="disk", bitmaps=self.noted):
             yield self.uri
+        for name in self.noted:
+            self.ask("block-dirty-bitmap-enable", node="disk", name=name)
 
     def end(self):
         self.daemon.terminate()
