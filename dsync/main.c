@@ -123,6 +123,11 @@ static int
 begin_tracking(struct options *o, struct err *e)
 {
 	struct track_report r;
+	struct track_cost cost;
+	struct err unknown; /* track_new() says why */
+
+	if (o->command == DSYNC_TRACK && track_cost(&o->track, &cost, &unknown) == 0)
+		report_cost(o, &cost);
 	int rc = o->command == DSYNC_TRACK
 	             ? track_new(&o->track, &r, e)
 	             : track_start(o->track.folder, o->track.device, &r, e);

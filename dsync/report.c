@@ -238,6 +238,21 @@ say_mount(const struct options *o, const struct track_report *r)
 	    r->beneath ? "" : "/dev/mapper/", r->beneath ? o->track.device : r->name, r->name);
 }
 
+void
+report_cost(const struct options *o, const struct track_cost *c)
+{
+	char memory[32], metadata[32];
+
+	if (o->json || o->quiet)
+		return;
+	say(stderr,
+	    "dsync: %s has %" PRIu64 " blocks of %" PRIu64 " KiB; noting what is written takes %s of "
+	    "memory and %s of %s, and an update there for each block that is first written after a sync\n",
+	    o->track.device, c->blocks, c->block_bytes >> 10,
+	    human_bytes(c->memory_bytes, memory, sizeof memory),
+	    human_bytes(c->metadata_bytes, metadata, sizeof metadata), o->track.metadata);
+}
+
 int
 report_tracked(const struct options *o, const struct track_report *r, struct err *e)
 {

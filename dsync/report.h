@@ -25,4 +25,7 @@ void report_failed(const struct options *, const char *what, const struct err *w
  * or the new one.  ERR_IO. */
 int report_metrics(const char *path, const struct pair_report *, struct err *);
 
+/* Say what a tracker will take, before it begins. */
+void report_cost(const struct options *, const struct track_cost *);
+
 #endif /* DSYNC_REPORT_H */

@@ -17,7 +17,12 @@
 #include "dsync/run/cowsnap.h"
 #include "dsync/track/superblock.h"
 
-enum { BLOCK_BYTES = 64 << 10 }; /* smaller ones cost more at first writes, larger ones send more */
+enum {
+	BLOCK_BYTES = 64 << 10, /* smaller ones cost more at first writes, larger ones send more */
+	NOTES_BYTES = 8, /* of the metadata, for a block: when it was written, and the trees above */
+	NOTES_MIN_BYTES = 4 << 20,
+	BITMAPS = 2, /* in memory: of the era that is noted, and of the one before until it is written */
+};
 
 /* Whether somebody uses the device: ERR_REFUSED with who does, or ERR_IO. */
 static int
@@ -451,6 +456,28 @@ check_new(const char *name, const struct record *r, struct err *e)
 	return 0;
 }
 
+static uint64_t
+block_bytes(const struct track_config *c)
+{
+	return c->block_bytes != 0 ? c->block_bytes : BLOCK_BYTES;
+}
+
+int
+track_cost(const struct track_config *c, struct track_cost *out, struct err *e)
+{
+	uint64_t bytes, each = block_bytes(c);
+
+	if (size_of(c->device, &bytes, e) != 0)
+		return -1;
+	out->block_bytes = each;
+	out->blocks = (bytes + each - 1) / each;
+	out->memory_bytes = BITMAPS * ((out->blocks + 63) / 64 * 8);
+	out->metadata_bytes = out->blocks * NOTES_BYTES;
+	if (out->metadata_bytes < NOTES_MIN_BYTES)
+		out->metadata_bytes = NOTES_MIN_BYTES;
+	return 0;
+}
+
 static int
 set_up(const struct track_config *c, struct record *r, struct track_report *out, struct err *e)
 {
@@ -463,7 +490,7 @@ set_up(const struct track_config *c, struct record *r, struct track_report *out,
 	    take_path(r->metadata, c->metadata, e) != 0 || prepare_metadata(c, e) != 0)
 		return -1;
 	r->beneath = out->beneath;
-	r->block_sectors = (c->block_bytes != 0 ? c->block_bytes : BLOCK_BYTES) / SECTOR_BYTES;
+	r->block_sectors = block_bytes(c) / SECTOR_BYTES;
 	if (record_save(r, e) != 0)
 		return -1;
 	if (r->beneath || check_unused(r->device, &reason) == 0)

@@ -34,6 +34,16 @@ struct track_report {
 	char why[512]; /* why it counts no more, or why nothing is noted; or "" */
 };
 
+/* What a tracker takes, as long as it is there. */
+struct track_cost {
+	uint64_t block_bytes, blocks;
+	uint64_t memory_bytes;   /* of the kernel: of each block whether it was written, twice */
+	uint64_t metadata_bytes; /* of the device for what dm-era notes */
+};
+
+/* What a tracker of this device would take; nothing is changed.  ERR_USAGE: it is no block device;
+ * ERR_IO. */
+int track_cost(const struct track_config *, struct track_cost *, struct err *);
 /* Track a device from now on: write its record, and activate the tracker.  A device that is in use
  * and is no mapped device cannot be tracked now: only its record is written, and report->there
  * is false.  ERR_USAGE: a name or a path has blanks, or the device is tracked already;

@@ -187,11 +187,27 @@ goes_on(void)
 	return !out.anew;
 }
 
+/* Of 7 MiB: 112 blocks of 64 KiB, or 1,792 of 4 KiB; in memory, bits are kept by eight bytes. */
+static void
+test_cost(void)
+{
+	struct track_config c = { .device = in_scratch("device") };
+	struct track_cost cost;
+
+	T_CHECK(track_cost(&c, &cost, &e) == 0 && cost.block_bytes == 65536 && cost.blocks == 112);
+	T_CHECK(cost.memory_bytes == 32 && cost.metadata_bytes == 4 << 20);
+	c.block_bytes = 4096;
+	T_CHECK(track_cost(&c, &cost, &e) == 0 && cost.blocks == 1792 && cost.memory_bytes == 448);
+	c.device = "/nowhere";
+	T_CHECK(track_cost(&c, &cost, &e) != 0);
+}
+
 int
 main(void)
 {
 	scratch_init();
 	T_CHECK(sh("truncate -s %d device", DEVICE_BYTES) == 0);
+	test_cost();
 	in_metadata = ended;
 	save_record(DEVICE_BYTES);
 	T_CHECK(goes_on());
