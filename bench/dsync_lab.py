@@ -123,6 +123,15 @@ def put(path, runs, data):
         os.fsync(f.fileno())
 
 
+def same(a, b, size, runs):
+    """All of a small disk is compared, of a larger one what was changed and one MiB of 64."""
+    if size <= 2 << 30:
+        return subprocess.run(["cmp", a, b]).returncode == 0
+    places = [(first * BLOCK, n * BLOCK) for first, n in runs] + [(at, 1 << 20) for at in range(0, size, 64 << 20)]
+    with open(a, "rb") as f, open(b, "rb") as g:
+        return all(os.pread(f.fileno(), n, at) == os.pread(g.fileno(), n, at) for at, n in places)
+
+
 class Files:
     """A source that QEMU tracks, full of random bytes, and a full copy of it, made by dmextract and dmmerge."""
 
@@ -151,14 +160,6 @@ class Files:
         with open(f"{self.d}/undo", "rb") as old:
             put(path, self.runs, old.read)
 
-    def same(self):
-        """All of a small disk is compared, of a larger one what was changed and one MiB of 64."""
-        if self.size <= 2 << 30:
-            return subprocess.run(["cmp", self.dev, self.copy]).returncode == 0
-        places = [(first * BLOCK, n * BLOCK) for first, n in self.runs] + [(at, 1 << 20) for at in range(0, self.size, 64 << 20)]
-        with open(self.dev, "rb") as f, open(self.copy, "rb") as g:
-            return all(os.pread(f.fileno(), n, at) == os.pread(g.fileno(), n, at) for at, n in places)
-
     def ends(self, method):
         """The commands of both ends, and whether the far one is given the connection."""
         to, there = f"> /dev/tcp/{FAR}/{PORT}", self.copy
@@ -183,7 +184,7 @@ class Files:
         near, far, listening = self.ends(method)
         with self.disk.served():
             found = transfer(link, near, far, listening, trace)
-        if not self.same():
+        if not same(self.dev, self.copy, self.size, self.runs):
             sys.exit(f"paper_dsync: {method}: the copy is wrong")
         self.take_back(self.copy)
         return found
@@ -212,6 +213,7 @@ class Snapshots:
            f"btrfs send -q {d}/near/s0 | btrfs receive -q {d}/far && sync -f {d}/far")
 
     def change(self, runs):
+        self.runs = runs
         put(f"{self.d}/near/now/dev", runs, os.urandom)
         sh(f"btrfs subvolume snapshot -r {self.d}/near/now {self.d}/near/s1 > /dev/null && sync -f {self.d}/near")
 
@@ -221,7 +223,9 @@ class Snapshots:
             forget(f"{end}.img")
         found = transfer(link, f"btrfs send -q -p {self.d}/near/s0 {self.d}/near/s1 > /dev/tcp/{FAR}/{PORT}",
                          f"btrfs receive -q {self.d}/far && sync -f {self.d}/far")
-        sh(f"cmp {self.d}/near/s1/dev {self.d}/far/s1/dev && btrfs subvolume delete -c {self.d}/far/s1 > /dev/null")
+        if not same(f"{self.d}/near/s1/dev", f"{self.d}/far/s1/dev", self.size, self.runs):
+            sys.exit("paper_dsync: btrfs: the copy is wrong")
+        sh(f"btrfs subvolume delete -c {self.d}/far/s1 > /dev/null")
         return found
 
     def undo(self):
