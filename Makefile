@@ -94,8 +94,9 @@ $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
 # This object contains the page.
 $(B)/controller/http/page.o: $(wildcard controller/page/*)
-# This object contains that list.
+# These objects contain those lists.
 $(B)/stream/boot/drivers.o: netboot/modules
+$(B)/controller/engine/smbios.o: netboot/server/placeholders
 # streamswitch locks its memory, so it is linked only with the libraries that it needs.
 $(BIN)/streamswitch: LDFLAGS += -Wl,--as-needed
 # The plugin exports only what nbdkit looks up (plugin.syms).

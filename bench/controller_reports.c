@@ -32,7 +32,7 @@ begin(struct swap *w, unsigned nodes, const char *salt)
 	for (unsigned i = 0; i < nodes; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "node%u", i);
-		if (swap_add_node(w, name, (uint8_t[]){ 2, 0, 0, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i }, &e) != 0)
+		if (swap_add_node(w, name, (uint8_t[]){ 2, 0, 0, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i }, "", &e) != 0)
 			abort();
 	}
 	snprintf(wish.nodes, sizeof wish.nodes, "node[0-%u]", nodes - 1);

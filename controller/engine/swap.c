@@ -87,32 +87,47 @@ may_be_name(const char *name)
 	return true;
 }
 
-struct swap_node *
-swap_node_of_mac(const struct swap *w, const uint8_t mac[6])
+/* Can there be this node, too?  Another one with its UUID or serial number is doubted, as it is. */
+static int
+check_machine(const struct swap *w, struct swap_node *fresh, struct err *e)
 {
-	return swap_index_find(w, SWAP_BY_MAC, mac, NULL);
+	struct swap_node *twin = fresh->smbios[0] != '\0' ? swap_index_find(w, SWAP_BY_SMBIOS, fresh->smbios, NULL) : NULL;
+
+	fresh->doubted = twin != NULL;
+	const struct swap_node *same = swap_confused(w, fresh);
+	if (same != NULL)
+		return err_set(e, ERR_USAGE, "%s has the MAC address of %s", fresh->name, same->name);
+	if (twin == NULL)
+		return 0;
+	twin->doubted = true;
+	same = swap_confused(w, twin);
+	return same == NULL ? 0
+	                    : err_set(e, ERR_USAGE, "%s has the UUID or serial number of %s, which has the MAC address of %s",
+	                          fresh->name, twin->name, same->name);
 }
 
 int
-swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], struct err *e)
+swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], const char *smbios, struct err *e)
 {
+	struct swap_node fresh = { .phase = SWAP_IDLE };
+
 	if (!may_be_name(name))
 		return err_set(e, ERR_USAGE,
 		    "\"%.100s\": the name of a node has letters, digits and .-_ alone", name);
 	if (swap_find_node(w, name) != NULL)
 		return err_set(e, ERR_USAGE, "%s is there twice", name);
-	const struct swap_node *same = swap_node_of_mac(w, mac);
-	if (same != NULL)
-		return err_set(e, ERR_USAGE, "%s has the MAC address of %s", name, same->name);
+	strcpy(fresh.name, name);
+	memcpy(fresh.mac, mac, 6);
+	snprintf(fresh.smbios, sizeof fresh.smbios, "%s", smbios);
+	if (check_machine(w, &fresh, e) != 0)
+		return -1;
 	if (w->nnodes >= SWAP_NODES_MAX)
 		return err_set(e, ERR_USAGE, "more than %d nodes", SWAP_NODES_MAX);
 	if (grow(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes", e) != 0 ||
 	    swap_index_room(w, w->nnodes + 1, e) != 0)
 		return -1;
 	struct swap_node *n = &w->nodes[w->nnodes++];
-	*n = (struct swap_node){ .phase = SWAP_IDLE };
-	strcpy(n->name, name);
-	memcpy(n->mac, mac, 6);
+	*n = fresh;
 	for (int p = 0; p < SWAP_PHASES; p++)
 		n->took_s[p] = -1;
 	swap_index_add(w, n);
@@ -349,6 +364,10 @@ find_free(const struct swap *w, const char *name, uint32_t *number, struct err *
 	const struct swap_session *s = n->session != 0 ? swap_find_session(w, n->session) : NULL;
 	if (s != NULL && s->state == SWAP_IS_RUNNING)
 		return err_set(e, ERR_REFUSED, "%s belongs to session %u, which runs", name, s->id);
+	const struct swap_node *other = swap_confused(w, n);
+	if (other != NULL)
+		return err_set(e, ERR_REFUSED, "%s has the MAC address of %s, and nothing else tells it from that",
+		    name, other->name);
 	*number = (uint32_t)(n - w->nodes);
 	return 0;
 }
@@ -552,10 +571,10 @@ swap_reported(struct swap *w, struct swap_now now, const struct swap_report *r,
     const uint8_t ip[4], struct err *e)
 {
 	char order[SWAP_ORDER_BYTES];
-	struct swap_node *n = swap_node_of_mac(w, r->mac);
+	struct swap_node *n = swap_who(w, now, r, e);
 
 	if (n == NULL)
-		return err_set(e, ERR_ABSENT, "no node has this MAC address");
+		return -1;
 	swap_order_name(w, n, order);
 	if (n->session == 0 || strcmp(order, r->order) != 0 || !swap_is_active(n->phase))
 		return 0;

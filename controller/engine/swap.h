@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "controller/engine/smbios.h"
 
 enum {
 	SWAP_NODES_MAX = 20000,
@@ -69,6 +70,8 @@ struct swap_view {
 struct swap_node {
 	char name[SWAP_NAME_BYTES];
 	uint8_t mac[6];
+	char smbios[SMBIOS_BYTES]; /* its UUID or serial number; empty: it is known by its MAC address */
+	bool doubted;     /* another machine has that, too: it is known by its MAC address */
 	uint8_t ip[4];    /* that its last report came from; zeros: unknown */
 	uint32_t session; /* the one that it belongs to or has belonged to; 0: none */
 	enum swap_phase phase;
@@ -82,6 +85,7 @@ struct swap_node {
 	uint64_t since_us, sign_us; /* the phase began; the last sign of progress */
 	bool viewed;
 	struct swap_view view;
+	uint8_t seen[6]; /* the MAC address that reports of this try have come from; zeros: none yet */
 	double filled; /* the share of its disk that is there, as a usable node says; < 0: not known */
 	uint64_t changed; /* a number that grows: swap.changed at the last change */
 	bool unsaved;
@@ -179,6 +183,7 @@ enum {
 /* A line that a node has sent. */
 struct swap_report {
 	uint8_t mac[6];
+	char uuid[SMBIOS_BYTES], serial[SMBIOS_BYTES]; /* empty: the machine has none, or a placeholder */
 	char order[SWAP_ORDER_BYTES];
 	char phase[21];
 	char text[SWAP_TEXT_BYTES];
@@ -193,7 +198,7 @@ struct swap_config {
 };
 
 /* What nodes are found by, and the tables for that (swap_index.c). */
-enum swap_key { SWAP_BY_NAME, SWAP_BY_MAC, SWAP_BY_IP, SWAP_KEYS };
+enum swap_key { SWAP_BY_NAME, SWAP_BY_MAC, SWAP_BY_SMBIOS, SWAP_BY_IP, SWAP_KEYS };
 struct swap_index {
 	uint32_t *first[SWAP_KEYS], *next[SWAP_KEYS];
 	size_t chains; /* as many as there may be nodes; 0, or a power of 2 */
@@ -226,12 +231,18 @@ bool swap_awaits_up(const struct swap_node *);
 /* Begin with no nodes and no sessions.  swap_free() frees all. */
 void swap_init(struct swap *, const struct swap_config *);
 void swap_free(struct swap *);
-/* Add a node.  ERR_USAGE: the name or the address is there already, or cannot be a name
+/* Add a node.  smbios: what smbios_read() has written, or empty.  Nodes may share a MAC address
+ * when each of them has another smbios; of nodes that share that, with different MAC addresses, it is
+ * doubted.  ERR_USAGE: the name or the machine is there already, or it cannot be a name
  * (letters, digits and .-_, at most 253); ERR_NOMEM. */
-int swap_add_node(struct swap *, const char *name, const uint8_t mac[6], struct err *);
+int swap_add_node(struct swap *, const char *name, const uint8_t mac[6], const char *smbios, struct err *);
 /* NULL: there is none. */
 struct swap_node *swap_find_node(const struct swap *, const char *name);
-struct swap_node *swap_node_of_mac(const struct swap *, const uint8_t mac[6]);
+/* Does smbios say which node this is?  Otherwise its MAC address does. */
+bool swap_by_smbios(const struct swap_node *);
+/* The node of this table that is the same machine as n, which may be of another table, by what n is
+ * known by; NULL: there is none. */
+struct swap_node *swap_same_machine(const struct swap *, const struct swap_node *n);
 struct swap_session *swap_find_session(const struct swap *, uint32_t id);
 /* The session that this request has started, or NULL. */
 struct swap_session *swap_find_request(const struct swap *, const char *request);
@@ -239,8 +250,8 @@ struct swap_session *swap_find_request(const struct swap *, const char *request)
 /* Replace the nodes by those of this table, in the table's order; the table stays the
  * caller's.  A node whose name is in both stays what it is, with the table's MAC address; one that
  * is in a session and not in the table stays until swap_leave().  Pointers to nodes become
- * invalid.  ERR_REFUSED: a node of a session that runs would get another MAC address, or another
- * node its address; ERR_USAGE: too many; ERR_NOMEM.  Nothing is changed then. */
+ * invalid.  ERR_REFUSED: a node of a session that runs would be another machine, or its machine
+ * another node; ERR_USAGE: too many; ERR_NOMEM.  Nothing is changed then. */
 int swap_renew(struct swap *, const struct swap *table, struct err *);
 /* The nodes that leave, and whose session has ended and was saved, go.  True: at least one has,
  * and pointers to nodes are invalid.  To be called after their orders were removed. */
@@ -259,14 +270,15 @@ int swap_stop(struct swap *, struct swap_now, uint32_t id, struct err *);
  * hears so: it is stopped before anything is done for it, and its request may come again. */
 void swap_take_back(struct swap *, struct swap_now, uint32_t id);
 
-/* Read a line, without its newline, of `report MAC ORDER PHASE TEXT`.  Harmful characters of
+/* Read a line, without its newline, of `report MACHINE ORDER PHASE TEXT`, where MACHINE is
+ * MAC[,UUID][,serial:NUMBER].  Harmful characters of
  * the text become '?' (plain.h), and what is longer than SWAP_TEXT_BYTES is cut off.
  * ERR_FORMAT says what is wrong with it. */
 int swap_report_read(const char *line, size_t bytes, struct swap_report *, struct err *);
 /* Write it as a line, without a newline; returns its length. */
 size_t swap_report_write(const struct swap_report *, char *line, size_t cap);
 /* A report has come from this address.  One that names another order than the node's is taken
- * and changes nothing.  ERR_ABSENT: no node has this MAC address. */
+ * and changes nothing.  ERR_ABSENT: no node is known by what the machine calls itself. */
 int swap_reported(struct swap *, struct swap_now, const struct swap_report *,
     const uint8_t ip[4], struct err *);
 /* frisbeed has seen the client with this address in the session. */

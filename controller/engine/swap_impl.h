@@ -12,11 +12,20 @@ void swap_index_fill(struct swap *);
 void swap_index_add(struct swap *, const struct swap_node *);
 /* The node gets another IP address; zeros: it has none. */
 void swap_index_address(struct swap *, struct swap_node *, const uint8_t ip[4]);
-/* The first node behind `after` (NULL: of all), in no order, that has this name, MAC address or IP
- * address, or NULL. */
+/* The first node behind `after` (NULL: of all), in no order, that has this name, MAC address, UUID
+ * or serial number, or IP address; or NULL. */
 struct swap_node *swap_index_find(const struct swap *, enum swap_key, const void *value,
     const struct swap_node *after);
 void swap_index_free(struct swap *);
+
+/* swap_who.c: another node of this table with the same MAC address, if that is what one of the two is
+ * known by; or NULL. */
+struct swap_node *swap_confused(const struct swap *, const struct swap_node *);
+/* The node becomes the machine of the other one, which may be of another table: what it is known by. */
+void swap_take_machine(struct swap_node *, const struct swap_node *other);
+/* The node that has sent this report.  One whose UUID or serial number turns out to be that of two
+ * machines is doubted.  NULL: ERR_ABSENT, or ERR_REFUSED if the machine obeys another node's order. */
+struct swap_node *swap_who(struct swap *, struct swap_now, const struct swap_report *, struct err *);
 
 /* swap_node.c: the node has changed.  swap_touch_node(): it is to be saved, and shown to readers;
  * swap_show_node(): it is only to be shown. */

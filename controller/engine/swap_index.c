@@ -1,5 +1,5 @@
-/* swap_index.c: finds nodes by name, by MAC address and by IP address, in a time that does not grow
- * with their number: a thousand nodes report, and frisbeed sees each of them once a second.  The other
+/* swap_index.c: finds nodes by name, by MAC address, by UUID or serial number, and by IP address, in a
+ * time that does not grow with their number: a thousand nodes report, and frisbeed sees each of them once a second.  The other
  * files of the engine call this, in the controller's first thread.
  *
  * For each of these keys, nodes with the same hash are a chain of their numbers plus one; 0 ends it. */
@@ -25,13 +25,15 @@ hash_of(const uint8_t *value, size_t n)
 static const uint8_t *
 key_of(const struct swap_node *n, enum swap_key key)
 {
-	return key == SWAP_BY_NAME ? (const uint8_t *)n->name : key == SWAP_BY_MAC ? n->mac : n->ip;
+	const void *const keys[SWAP_KEYS] = { n->name, n->mac, n->smbios, n->ip };
+
+	return keys[key];
 }
 
 static size_t
 bytes_of(const uint8_t *value, enum swap_key key)
 {
-	return key == SWAP_BY_NAME ? strlen((const char *)value) : key == SWAP_BY_MAC ? 6 : 4;
+	return key == SWAP_BY_MAC ? 6 : key == SWAP_BY_IP ? 4 : strlen((const char *)value);
 }
 
 /* The beginning of the chain that has nodes with this value. */
@@ -41,11 +43,11 @@ chain_of(const struct swap *w, enum swap_key key, const uint8_t *value)
 	return &w->index.first[key][hash_of(value, bytes_of(value, key)) & (w->index.chains - 1)];
 }
 
-/* Nodes that have not reported yet have no address. */
+/* Nodes that have not reported yet have no IP address. */
 static bool
 has_key(const struct swap_node *n, enum swap_key key)
 {
-	return key != SWAP_BY_IP || !is_zero(n->ip, 4);
+	return key == SWAP_BY_IP ? !is_zero(n->ip, 4) : key != SWAP_BY_SMBIOS || n->smbios[0] != '\0';
 }
 
 static void

@@ -49,6 +49,7 @@ static void
 begin_try(struct swap *w, struct swap_now now, struct swap_node *n, const char *words)
 {
 	n->tries++;
+	memset(n->seen, 0, sizeof n->seen);
 	swap_enter(w, now, n, SWAP_BOOTING, words);
 	n->power = true;
 	for (int p = 0; p < SWAP_PHASES; p++)

@@ -23,15 +23,16 @@ check_node(const struct swap *w, const struct swap_node *n, const struct swap *t
 {
 	const struct swap_session *s = session_of_busy(w, n);
 	const struct swap_node *next = swap_find_node(table, n->name);
-	const struct swap_node *same = swap_node_of_mac(table, n->mac);
+	const struct swap_node *same = next == NULL ? swap_same_machine(table, n) : NULL;
 
-	if (s == NULL || next == same)
+	if (s == NULL)
 		return 0;
-	if (next != NULL)
-		return err_set(e, ERR_REFUSED,
-		    "%s belongs to session %u, which runs, and cannot get another MAC address", n->name, s->id);
-	return err_set(e, ERR_REFUSED, "%s has the MAC address of %s, which belongs to session %u, which runs",
-	    same->name, n->name, s->id);
+	if (next != NULL && (memcmp(next->mac, n->mac, 6) != 0 || strcmp(next->smbios, n->smbios) != 0))
+		return err_set(e, ERR_REFUSED, "%s belongs to session %u, which runs, and cannot be another machine",
+		    n->name, s->id);
+	return same == NULL ? 0
+	                    : err_set(e, ERR_REFUSED, "%s is the machine of %s, which belongs to session %u, which runs",
+	                          same->name, n->name, s->id);
 }
 
 /* The numbers in running sessions become those of the new table.  place: by the old number. */
@@ -100,10 +101,10 @@ take_over(struct swap *w, const struct swap *table)
 		struct swap_node *n = &w->nodes[i];
 		n->leaves = i >= table->nnodes;
 		if (!n->leaves)
-			memcpy(n->mac, table->nodes[i].mac, 6);
+			swap_take_machine(n, &table->nodes[i]);
 		swap_show_node(w, n);
 	}
-	swap_index_fill(w); /* by their new MAC addresses */
+	swap_index_fill(w); /* by what they are known by now */
 }
 
 int

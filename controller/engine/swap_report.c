@@ -1,4 +1,4 @@
-/* swap_report.c: the line that a node sends, "report MAC ORDER PHASE TEXT" (netboot/README.md).
+/* swap_report.c: the line that a node sends, "report MACHINE ORDER PHASE TEXT" (netboot/README.md).
  * The controller's loop calls this in the program's first thread. */
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "common/base/rd.h"
 #include "controller/engine/swap.h"
 
-/* The next word, up to a blank, which is passed.  *n: its bytes. */
+/* The next word, up to this sign, which is passed.  *n: its bytes. */
 static const char *
-take_word(struct rd *r, size_t *n)
+take_word(struct rd *r, char end, size_t *n)
 {
 	const char *at = (const char *)r->base + r->off;
 	size_t left = rd_left(r);
 
-	for (*n = 0; *n < left && at[*n] != ' '; ++*n)
+	for (*n = 0; *n < left && at[*n] != end; ++*n)
 		;
 	rd_skip(r, *n);
 	if (rd_left(r) > 0)
@@ -41,6 +41,25 @@ read_mac(const char *at, size_t n, uint8_t mac[6])
 		mac[i] = (uint8_t)(high << 4 | low);
 	}
 	return true;
+}
+
+/* MAC[,UUID][,serial:NUMBER].  A placeholder is none of these: it counts as not there. */
+static int
+read_machine(const char *at, size_t n, struct swap_report *out, struct err *e)
+{
+	struct rd r = rd_from(at, n);
+	char is[SMBIOS_BYTES];
+
+	at = take_word(&r, ',', &n);
+	if (!read_mac(at, n, out->mac))
+		return err_set(e, ERR_FORMAT, "the report names no machine's MAC address");
+	while (rd_left(&r) > 0) {
+		at = take_word(&r, ',', &n);
+		if (smbios_read(at, n, is, e) != 0 && e->kind != ERR_REFUSED)
+			return -1;
+		strcpy(is[0] == 's' ? out->serial : out->uuid, is);
+	}
+	return 0;
 }
 
 static bool
@@ -76,16 +95,16 @@ swap_report_read(const char *line, size_t bytes, struct swap_report *out, struct
 	size_t n;
 
 	*out = (struct swap_report){ 0 };
-	const char *at = take_word(&r, &n);
+	const char *at = take_word(&r, ' ', &n);
 	if (n != 6 || memcmp(at, "report", 6) != 0)
 		return err_set(e, ERR_FORMAT, "this is not a report");
-	at = take_word(&r, &n);
-	if (!read_mac(at, n, out->mac))
-		return err_set(e, ERR_FORMAT, "the report names no machine's MAC address");
-	at = take_word(&r, &n);
+	at = take_word(&r, ' ', &n);
+	if (read_machine(at, n, out, e) != 0)
+		return -1;
+	at = take_word(&r, ' ', &n);
 	if (!read_name(at, n, out->order, sizeof out->order, false))
 		return err_set(e, ERR_FORMAT, "the report names no order");
-	at = take_word(&r, &n);
+	at = take_word(&r, ' ', &n);
 	if (!read_name(at, n, out->phase, sizeof out->phase, true))
 		return err_set(e, ERR_FORMAT, "the phase is not known");
 	read_text(&r, out->text);
@@ -96,8 +115,9 @@ size_t
 swap_report_write(const struct swap_report *r, char *line, size_t cap)
 {
 	const uint8_t *m = r->mac;
-	int n = snprintf(line, cap, "report %02x-%02x-%02x-%02x-%02x-%02x %s %s %s", m[0], m[1],
-	    m[2], m[3], m[4], m[5], r->order, r->phase, r->text);
+	int n = snprintf(line, cap, "report %02x-%02x-%02x-%02x-%02x-%02x%s%s%s%s %s %s %s", m[0], m[1], m[2],
+	    m[3], m[4], m[5], r->uuid[0] != '\0' ? "," : "", r->uuid, r->serial[0] != '\0' ? "," : "", r->serial,
+	    r->order, r->phase, r->text);
 
 	return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }

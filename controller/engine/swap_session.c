@@ -407,16 +407,14 @@ swap_restore_node(struct swap *w, struct swap_now now, const struct swap_node *w
 	if (n == NULL && !running)
 		return 0;
 	if (n == NULL) {
-		if (swap_add_node(w, was->name, was->mac, e) != 0)
+		if (swap_add_node(w, was->name, was->mac, was->smbios, e) != 0)
 			return -1;
 		n = &w->nodes[w->nnodes - 1];
 	}
-	uint8_t mac[6], ip[4];
-	memcpy(mac, n->mac, 6);
-	memcpy(ip, n->ip, 4);
+	struct swap_node machine = *n; /* as the file of nodes has it now */
 	*n = *was;
-	memcpy(n->mac, mac, 6);
-	memcpy(n->ip, ip, 4);
+	swap_take_machine(n, &machine);
+	memcpy(n->ip, machine.ip, 4);
 	swap_index_address(w, n, was->ip);
 	n->viewed = n->unsaved = false;
 	n->filled = -1;

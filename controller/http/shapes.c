@@ -77,6 +77,8 @@ shapes_node(struct json *j, const char *key, const struct swap *w, const struct 
 	json_object(j, key);
 	json_string(j, "name", n->name);
 	json_string(j, "mac", mac);
+	if (swap_by_smbios(n))
+		json_string(j, "smbios", n->smbios);
 	if (!is_zero(n->ip, 4))
 		json_string(j, "address", addr_text(n->ip, ip));
 	json_string(j, "phase", swap_phase_name(n->phase));

@@ -16,7 +16,7 @@
 
 enum {
 	ORDER_TEXT_BYTES = 2048,
-	NAME_BYTES = 32,
+	NAME_BYTES = SMBIOS_BYTES + 8,
 	/* Names of changed files, those of 32 nodes.  Beside somebody who writes much to the same
 	 * filesystem, 2 files are synced 7 to 143 times as fast as all of it, and 256 are not. */
 	EACH_BYTES = 64 * 24,
@@ -40,15 +40,34 @@ action_of(const struct orders_config *c, const struct swap_session *s, char *out
 		    s->port, c->address);
 }
 
+/* The further words of its session, with a blank before each; frisbee.hostname=table stands for the
+ * name that the file of nodes has.  -1: they are too long. */
+static int
+own_words(const struct swap_session *s, const struct swap_node *n, char *out, size_t cap)
+{
+	static const char table[] = "frisbee.hostname=table";
+	const size_t before = strlen("frisbee.hostname=");
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (const char *at = s->words; *at != '\0' && len < cap; at += strspn(at, " ")) {
+		size_t k = strcspn(at, " ");
+		bool named = k == sizeof table - 1 && memcmp(at, table, k) == 0;
+		len += (size_t)snprintf(out + len, cap - len, " %.*s%s", (int)(named ? before : k), at, named ? n->name : "");
+		at += k;
+	}
+	return len < cap ? 0 : -1;
+}
+
 /* What the node is told, on one line. */
 static int
 words_of(const struct orders_config *c, const struct swap *w, const struct swap_node *n,
     char *out, size_t cap)
 {
 	const struct swap_session *s = swap_find_session(w, n->session);
-	char order[SWAP_ORDER_BYTES], what[200], key[300] = "";
+	char order[SWAP_ORDER_BYTES], what[200], key[300] = "", words[SWAP_WORDS_BYTES + SWAP_NAME_BYTES];
 
-	if (s == NULL)
+	if (s == NULL || own_words(s, n, words, sizeof words) != 0)
 		return -1;
 	swap_order_name(w, n, order);
 	action_of(c, s, what, sizeof what);
@@ -56,9 +75,8 @@ words_of(const struct orders_config *c, const struct swap *w, const struct swap_
 		snprintf(key, sizeof key, " frisbee.group-key=%.200s", c->group_key);
 	int len = snprintf(out, cap,
 	    "frisbee.order=%s frisbee.action=%s frisbee.image=%s frisbee.report=%s:%u "
-	    "frisbee.onfail=reboot%s%s%s",
-	    order, what, s->image, c->address, c->report_port, key, s->words[0] != '\0' ? " " : "",
-	    s->words);
+	    "frisbee.onfail=reboot%s%s",
+	    order, what, s->image, c->address, c->report_port, key, words);
 	return len > 0 && (size_t)len < cap ? 0 : -1;
 }
 
@@ -117,12 +135,40 @@ settle_file(const struct orders_config *c, const struct swap *w, const char *nam
 	return unlink(path) == 0 || errno == ENOENT ? 0 : err_os(e, "%s", path);
 }
 
-/* The names of a machine's two files. */
+/* The names of a node's two files: what the node is known by, as iPXE and GRUB write that. */
 static void
-names_of(const uint8_t *m, char ipxe[NAME_BYTES], char grub[NAME_BYTES])
+names_of(const struct swap_node *n, char ipxe[NAME_BYTES], char grub[NAME_BYTES])
 {
+	const uint8_t *m = n->mac;
+
+	if (swap_by_smbios(n)) {
+		snprintf(ipxe, NAME_BYTES, "%s.ipxe", n->smbios);
+		snprintf(grub, NAME_BYTES, "%s.cfg", n->smbios);
+		return;
+	}
 	snprintf(ipxe, NAME_BYTES, "%02x-%02x-%02x-%02x-%02x-%02x.ipxe", m[0], m[1], m[2], m[3], m[4], m[5]);
 	snprintf(grub, NAME_BYTES, "%02x:%02x:%02x:%02x:%02x:%02x.cfg", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
+/* The order by what the node is not known by: none of this controller is to be there; and where
+ * somebody else's is, the node would have two. */
+static int
+settle_other(const struct orders_config *c, const struct swap *w, const struct swap_node *n, bool wanted,
+    struct err *e)
+{
+	struct swap_node other = *n;
+	char path[PATH_BYTES], ipxe[NAME_BYTES], grub[NAME_BYTES];
+
+	if (n->smbios[0] == '\0')
+		return 0;
+	other.doubted = !n->doubted;
+	names_of(&other, ipxe, grub);
+	if (settle_file(c, w, ipxe, NULL, e) != 0 || settle_file(c, w, grub, NULL, e) != 0 ||
+	    path_in(path, c->folder, ipxe, e) != 0)
+		return -1;
+	if (!wanted || n->doubted || access(path, F_OK) != 0)
+		return 0;
+	return err_set(e, ERR_REFUSED, "it has another order, %s, which somebody else has given", ipxe);
 }
 
 int
@@ -140,7 +186,9 @@ orders_settle(const struct orders_config *c, const struct swap *w, const struct 
 		snprintf(ipxe, sizeof ipxe, "#!ipxe\nset order %s\nchain /environment.ipxe\n", words);
 		snprintf(grub, sizeof grub, "set order=\"%s\"\n", words);
 	}
-	names_of(n->mac, ipxe_name, grub_name);
+	names_of(n, ipxe_name, grub_name);
+	if (settle_other(c, w, n, wanted, e) != 0)
+		return -1;
 	if (settle_file(c, w, ipxe_name, wanted ? ipxe : NULL, e) != 0)
 		return -1;
 	return settle_file(c, w, grub_name, wanted ? grub : NULL, e);
@@ -151,15 +199,23 @@ static bool
 is_of_no_node(const struct swap *w, const char *name)
 {
 	char ipxe[NAME_BYTES], grub[NAME_BYTES];
+	struct swap_node machine = { 0 };
+	const char *end = strrchr(name, '.');
+	struct err ignored;
 	unsigned m[6];
-	uint8_t mac[6];
 
-	if (sscanf(name, "%2x%*c%2x%*c%2x%*c%2x%*c%2x%*c%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]) != 6)
+	if (end != NULL && smbios_read(name, (size_t)(end - name), machine.smbios, &ignored) != 0 &&
+	    sscanf(name, "%2x%*c%2x%*c%2x%*c%2x%*c%2x%*c%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]) == 6)
+		for (int i = 0; i < 6; i++)
+			machine.mac[i] = (uint8_t)m[i];
+	names_of(&machine, ipxe, grub);
+	if (strcmp(name, ipxe) != 0 && strcmp(name, grub) != 0)
 		return false;
-	for (int i = 0; i < 6; i++)
-		mac[i] = (uint8_t)m[i];
-	names_of(mac, ipxe, grub);
-	return (strcmp(name, ipxe) == 0 || strcmp(name, grub) == 0) && swap_node_of_mac(w, mac) == NULL;
+	const struct swap_node *n = swap_same_machine(w, &machine);
+	if (n == NULL)
+		return true;
+	names_of(n, ipxe, grub);
+	return strcmp(name, ipxe) != 0 && strcmp(name, grub) != 0;
 }
 
 int

@@ -1,5 +1,5 @@
 /* orders.h: the files that tell machines what to do at their next boot, as netboot/server/order
- * writes them: MAC.ipxe for iPXE, and a file for GRUB. */
+ * writes them: MAC.ipxe, UUID.ipxe or serial:NUMBER.ipxe for iPXE, and a file for GRUB. */
 #ifndef CONTROLLER_NODES_ORDERS_H
 #define CONTROLLER_NODES_ORDERS_H
 
@@ -24,7 +24,8 @@ struct orders_config {
 /* Make the files of this node as they are to be: with its order, or, if it is to have none,
  * without one of this controller.  What somebody else has ordered for a node without an order
  * stays.  An order waits until it is known where the image is sent.  Files that are right already are
- * not written.  ERR_IO. */
+ * not written.  ERR_IO; ERR_REFUSED: somebody else has given an order by the MAC address of a node that
+ * is known by its UUID or serial number, so that it would have two. */
 int orders_settle(const struct orders_config *, const struct swap *, const struct swap_node *,
     struct err *);
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have

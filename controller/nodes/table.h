@@ -2,7 +2,11 @@
  *
  *	node node01 52:54:00:00:00:01
  *
- * One line for each node: its name, and the MAC address of the card that it boots from. */
+ *	node node02 52:54:00:00:00:99 4c4c4544-0042-3510-8054-b4c04f4a3132
+ *
+ * One line for each node: its name, and the MAC address of the card that it boots from.  Nodes that
+ * share their cards with others have, in addition, what smbios_read() reads, and are known by that.
+ * What is a placeholder, or is said of two nodes, counts as not there, and the log says so. */
 #ifndef CONTROLLER_NODES_TABLE_H
 #define CONTROLLER_NODES_TABLE_H
 

@@ -768,7 +768,7 @@ const ORDERS = {
 function drawNodes() {
 	const find = $("find").value.trim().toLowerCase();
 	const list = judged([...state.nodes.values()]).filter(SHOWN[$("show").value])
-		.filter(({ node }) => !find || [node.name, node.mac, node.address, node.last_words, node.image].some((t) => String(t ?? "").toLowerCase().includes(find)));
+		.filter(({ node }) => !find || [node.name, node.mac, node.smbios, node.address, node.last_words, node.image].some((t) => String(t ?? "").toLowerCase().includes(find)));
 	list.sort(ORDERS[$("order").value]);
 	put($("found"), `${list.length} of ${counted(state.nodes.size, "node", "nodes")}`);
 	allRows.show(list, "Nodes");
@@ -800,6 +800,7 @@ function drawNode() {
 		["Done", known(node.done_after_s) ? `after ${clock(node.done_after_s)}` : ""],
 		["Image", plain(node.image)],
 		["MAC address", plain(node.mac)],
+		["UUID or serial number", plain(node.smbios)],
 		["Address", plain(node.address)],
 	].filter(([, text]) => text !== "");
 	putList($("node-facts"), facts, (f) => f[0], (f) => {

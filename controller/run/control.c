@@ -149,14 +149,19 @@ static bool
 settle_orders(struct control *c)
 {
 	const struct swap_node *first = NULL;
+	uint64_t changed = c->w.changed; /* a node that is refused changes once more */
 	unsigned failed = 0;
 	bool gone = true;
 	struct err e, why = { 0 };
 
 	for (size_t i = 0; i < c->w.nnodes; i++) {
-		const struct swap_node *n = &c->w.nodes[i];
+		struct swap_node *n = &c->w.nodes[i];
 		if (n->changed <= c->settled || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
 			continue;
+		if (e.kind == ERR_REFUSED) {
+			swap_powered(&c->w, now_is(NULL), n, e.text);
+			continue;
+		}
 		gone = gone && swap_wants_order(n);
 		if (failed++ == 0)
 			first = n, why = e;
@@ -164,7 +169,7 @@ settle_orders(struct control *c)
 	if (failed > 0)
 		log_err("node=%s nodes=%u: its order cannot be %s: %s", first->name, failed, swap_wants_order(first) ? "written" : "removed", why.text);
 	else
-		c->settled = c->w.changed;
+		c->settled = changed;
 	return gone;
 }
 

@@ -11,7 +11,7 @@
 	"id, image, request, words, stream, timeout_s, tries, state, place, began_s, ended_s, last, " \
 	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture, " \
 	"bandwidth_bits_per_s, wait, until, orders"
-#define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words"
+#define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words, smbios"
 
 const char swapdb_schema[] =
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
@@ -55,10 +55,14 @@ const char swapdb_sending[] =
     "ALTER TABLE session ADD COLUMN orders TEXT NOT NULL DEFAULT '';"
     "PRAGMA user_version = 5;"
     "COMMIT;";
+const char swapdb_machines[] = "BEGIN IMMEDIATE;"
+			       "ALTER TABLE node ADD COLUMN smbios TEXT NOT NULL DEFAULT '';"
+			       "PRAGMA user_version = 6;"
+			       "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
 				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
-    "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?)";
+    "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
 const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
@@ -201,6 +205,7 @@ swapdb_bind_node(sqlite3_stmt *q, const struct swap_node *n)
 	put_times(list, n->took_s);
 	text(q, 9, list);
 	text(q, 10, n->words);
+	text(q, 11, n->smbios);
 }
 
 /* A text of a row that has to fit. */
@@ -376,6 +381,17 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	return 0;
 }
 
+/* Is it empty, or what smbios_read() writes? */
+static bool
+is_machine(const char *smbios)
+{
+	char again[SMBIOS_BYTES];
+	struct err ignored;
+
+	return smbios[0] == '\0' ||
+	       (smbios_read(smbios, strlen(smbios), again, &ignored) == 0 && strcmp(smbios, again) == 0);
+}
+
 int
 swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 {
@@ -390,7 +406,8 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	          take_number(q, 5, SWAP_TRIES_MAX, &tries) && take_number(q, 6, 1, &power) &&
 	          take_seconds(q, 7, &n->since_s) &&
 	          take_text(q, 8, took, sizeof took) && take_times(took, n->took_s) &&
-	          take_text(q, 9, n->words, sizeof n->words);
+	          take_text(q, 9, n->words, sizeof n->words) && take_text(q, 10, n->smbios, sizeof n->smbios) &&
+	          is_machine(n->smbios);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of a node of session %lld has a value that no node has",
 		    (long long)sqlite3_column_int64(q, 0));

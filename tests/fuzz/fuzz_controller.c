@@ -36,7 +36,7 @@ try_wish(const char *text, size_t n)
 	uint32_t id;
 	bool same;
 	swap_init(&x, &(struct swap_config){ .salt = "a", .patience_s = 1, .patience_boot_s = 1 });
-	swap_add_node(&x, "a", (uint8_t[]){ 2, 0, 0, 0, 0, 1 }, &e);
+	swap_add_node(&x, "a", (uint8_t[]){ 2, 0, 0, 0, 0, 1 }, "", &e);
 	(void)swap_start(&x, (struct swap_now){ 1, 1 }, &w, &id, &same, &e);
 	swap_free(&x);
 }

@@ -317,7 +317,7 @@ test_orders(void)
 	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
 	snprintf(grub, sizeof grub, "%s/02:00:00:00:00:0a.cfg", folder);
 	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
-	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, "", &e);
 	put(ipxe, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(ipxe, "frisbee.order=17-4"));
 	T_CHECK(changed.len == 0);
@@ -357,6 +357,44 @@ test_orders(void)
 	swap_free(&w);
 }
 
+/* Orders are called by the UUID or the serial number of a node that has one in the table; so are machines. */
+static void
+test_orders_by_smbios(void)
+{
+	struct orders_config c = { .folder = folder, .address = "10.9.0.1", .report_port = 5101 };
+	struct swap_wish wish = { .nodes = "n1", .image = "a.ndz", .words = "frisbee.hostname=table frisbee.disk=sda", .timeout_s = 600, .tries = 1 };
+	static const char uuid[] = "4c4c4544-0042-3510-8054-b4c04f4a3132";
+	char own[300], grub[300], card[300];
+	struct swap w;
+	struct err e;
+	uint32_t id;
+	bool again;
+
+	snprintf(own, sizeof own, "%s/%s.ipxe", folder, uuid);
+	snprintf(grub, sizeof grub, "%s/%s.cfg", folder, uuid);
+	snprintf(card, sizeof card, "%s/02-00-00-00-00-0a.ipxe", folder);
+	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
+	T_CHECK(swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, uuid, &e) == 0);
+	T_CHECK(swap_add_node(&w, "n2", (uint8_t[]){ 2, 0, 0, 0, 0, 11 }, "serial:B7", &e) == 0);
+	T_CHECK(swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e) == 0);
+	swap_serves(&w, w.sessions[0], (uint8_t[]){ 239, 192, 77, 1 }, 7701);
+	put(card, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) != 0 && e.kind == ERR_REFUSED && has(own, NULL));
+	T_CHECK(orders_settle(&c, &w, &w.nodes[1], &e) == 0); /* it is to have none */
+	unlink(card);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(card, NULL));
+	T_CHECK(has(own, " frisbee.onfail=reboot frisbee.hostname=n1 frisbee.disk=sda\n") && has(grub, "set order="));
+	T_CHECK(orders_sweep(&c, &w, &e) == 0 && has(own, "cafe-1-1"));
+	/* Another machine has the UUID, too: nothing is left of that order. */
+	w.nodes[0].doubted = true;
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(own, NULL) && has(grub, NULL) && has(card, "cafe-1-1"));
+	put(own, "#!ipxe\nset order frisbee.order=cafe-1-1 frisbee.action=load\n");
+	T_CHECK(orders_sweep(&c, &w, &e) == 0 && has(own, NULL) && has(card, "cafe-1-1"));
+	swap_stop(&w, (struct swap_now){ 1, 1 }, id, &e);
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(card, NULL));
+	swap_free(&w);
+}
+
 /* Nobody knows whether an order is there that cannot be read: a node that is done may not hear that it is gone. */
 static void
 test_orders_unread(void)
@@ -370,7 +408,7 @@ test_orders_unread(void)
 	snprintf(ipxe, sizeof ipxe, "%s/02-00-00-00-00-0a.ipxe", folder);
 	put(ipxe, "#!ipxe\nset order frisbee.order=cafe-1-1 frisbee.action=load\n");
 	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
-	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, "", &e);
 	getrlimit(RLIMIT_NOFILE, &before);
 	none = before;
 	none.rlim_cur = 3; /* a stranger has all others */
@@ -400,7 +438,7 @@ test_old_orders(void)
 		put(path[i], i != 3 ? own : "set order frisbee.order=beef-1-1 frisbee.action=load\n");
 	}
 	swap_init(&w, &(struct swap_config){ .salt = "cafe" });
-	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, &e);
+	swap_add_node(&w, "n1", (uint8_t[]){ 2, 0, 0, 0, 0, 10 }, "", &e);
 	T_CHECK(orders_sweep(&c, &w, &e) == 0 && has(path[1], NULL) && has(path[2], NULL));
 	T_CHECK(has(path[0], own) && has(path[3], "beef") && has(path[4], own) && has(path[5], own));
 	for (int i = 0; i < 6; i++)
@@ -537,6 +575,7 @@ main(void)
 	test_tokens();
 	test_host();
 	test_orders();
+	test_orders_by_smbios();
 	test_orders_unread();
 	test_old_orders();
 	test_images();

@@ -207,7 +207,7 @@ main(void)
 	T_CHECK(accepting_path(&at, c.master, &e) == 0);
 	swap_init(&w, &(struct swap_config){ .salt = "cafe", .patience_s = 600, .patience_boot_s = 600 });
 	for (mac[5] = 1; mac[5] <= 2; mac[5]++)
-		swap_add_node(&w, mac[5] == 1 ? "n1" : "n2", mac, &e);
+		swap_add_node(&w, mac[5] == 1 ? "n1" : "n2", mac, "", &e);
 	T_CHECK(loop_open(&loop, &e) == 0 && servers_open(&x, &loop, &w, &c, &e) == 0);
 	test_asks();
 	test_ends_what_is_left();

@@ -27,7 +27,7 @@ add_nodes(struct swap *w, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i };
 		snprintf(name, sizeof name, "n%u", i);
-		if (swap_add_node(w, name, mac, &e) != 0)
+		if (swap_add_node(w, name, mac, "", &e) != 0)
 			abort();
 	}
 }
@@ -791,7 +791,7 @@ fill_table(struct swap *table, const char *const *names, const uint8_t *ends)
 
 	swap_init(table, &config);
 	for (int i = 0; names[i] != NULL; i++)
-		if (swap_add_node(table, names[i], (uint8_t[]){ 2, 0, 0, 0, 0, ends[i] }, &e) != 0)
+		if (swap_add_node(table, names[i], (uint8_t[]){ 2, 0, 0, 0, 0, ends[i] }, "", &e) != 0)
 			abort();
 }
 
@@ -799,18 +799,21 @@ fill_table(struct swap *table, const char *const *names, const uint8_t *ends)
 static bool
 index_is_right(const struct swap *w)
 {
-	static const size_t bytes[SWAP_KEYS] = { SWAP_NAME_BYTES, 6, 4 };
+	static const size_t bytes[SWAP_KEYS] = { SWAP_NAME_BYTES, 6, SMBIOS_BYTES, 4 };
 	static const uint8_t none[4];
 
 	for (size_t i = 0; i < w->nnodes; i++) {
 		const struct swap_node *n = &w->nodes[i];
-		const void *const value[SWAP_KEYS] = { n->name, n->mac, n->ip };
+		const void *const value[SWAP_KEYS] = { n->name, n->mac, n->smbios, n->ip };
 		for (int key = 0; key < SWAP_KEYS; key++) {
 			size_t same = 0, found = 0;
 			for (size_t k = 0; k < w->nnodes; k++) {
-				const void *const other[SWAP_KEYS] = { w->nodes[k].name, w->nodes[k].mac, w->nodes[k].ip };
+				const void *const other[SWAP_KEYS] = { w->nodes[k].name, w->nodes[k].mac, w->nodes[k].smbios,
+					w->nodes[k].ip };
 				same += memcmp(value[key], other[key], bytes[key]) == 0;
 			}
+			if (key == SWAP_BY_SMBIOS && n->smbios[0] == 0)
+				same = 0;
 			if (key == SWAP_BY_IP && memcmp(n->ip, none, 4) == 0)
 				same = 0; /* it has no address yet */
 			for (const struct swap_node *f = NULL; (f = swap_index_find(w, (enum swap_key)key, value[key], f)) != NULL;)
@@ -831,7 +834,7 @@ test_index(void)
 	char name[16];
 
 	swap_init(&w, &config);
-	T_CHECK(swap_find_node(&w, "n0") == NULL && swap_node_of_mac(&w, (uint8_t[6]){ 2 }) == NULL);
+	T_CHECK(swap_find_node(&w, "n0") == NULL && swap_same_machine(&w, &(struct swap_node){ .mac = { 2 } }) == NULL);
 	add_nodes(&w, 150);
 	begin(&w, start, "n[0-149]", 10, &id, &e);
 	for (int i = 0; i < 1000; i++) { /* machines have taken addresses of others */
@@ -854,14 +857,14 @@ test_index(void)
 	swap_init(&table, &config);
 	for (int i = 299; i >= 0; i--) {
 		snprintf(name, sizeof name, "n%d", i * 7 % 300);
-		if (swap_add_node(&table, name, (uint8_t[]){ 4, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i }, &e) != 0)
+		if (swap_add_node(&table, name, (uint8_t[]){ 4, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i }, "", &e) != 0)
 			T_CHECK(!"a node cannot be added");
 	}
 	T_CHECK(index_is_right(&table) && swap_renew(&w, &table, &e) == 0 && w.nnodes == 300 && index_is_right(&w));
 	swap_free(&table);
 	fill_table(&table, (const char *[]){ "n3", NULL }, (uint8_t[]){ 99 });
 	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 1 && index_is_right(&w));
-	T_CHECK(swap_find_node(&w, "n4") == NULL && swap_node_of_mac(&w, w.nodes[0].mac) == &w.nodes[0]);
+	T_CHECK(swap_find_node(&w, "n4") == NULL && swap_same_machine(&w, &(struct swap_node){ .mac = { 2, 0, 0, 0, 0, 99 } }) == &w.nodes[0]);
 	swap_free(&table);
 	swap_free(&w);
 }
@@ -1154,12 +1157,12 @@ test_names(void)
 	uint8_t mac[6] = { 2 }, other[6] = { 4 };
 
 	swap_init(&w, &config);
-	T_CHECK(swap_add_node(&w, "a", mac, &e) == 0);
-	T_CHECK(swap_add_node(&w, "a", other, &e) != 0 && e.kind == ERR_USAGE);
-	T_CHECK(swap_add_node(&w, "b", mac, &e) != 0);
+	T_CHECK(swap_add_node(&w, "a", mac, "", &e) == 0);
+	T_CHECK(swap_add_node(&w, "a", other, "", &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(swap_add_node(&w, "b", mac, "", &e) != 0);
 	static const char *const bad[] = { "", "..", "a/b", "a b", "a\n", "-x", "<b>" };
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		T_CHECK(swap_add_node(&w, bad[i], other, &e) != 0 && e.kind == ERR_USAGE);
+		T_CHECK(swap_add_node(&w, bad[i], other, "", &e) != 0 && e.kind == ERR_USAGE);
 	swap_free(&w);
 }
 
@@ -1203,7 +1206,7 @@ test_renew_refused(void)
 	T_CHECK(strstr(e.text, "n1 belongs to session 1") != NULL);
 	swap_free(&table);
 	fill_table(&table, (const char *[]){ "other", NULL }, (uint8_t[]){ 1 });
-	T_CHECK(swap_renew(&w, &table, &e) != 0 && strstr(e.text, "other has the MAC address of n1") != NULL);
+	T_CHECK(swap_renew(&w, &table, &e) != 0 && strstr(e.text, "other is the machine of n1") != NULL);
 	T_CHECK(w.nnodes == 2 && !w.nodes[1].leaves && swap_stop(&w, start, s->id, &e) == 0);
 	swap_saved(&w);
 	T_CHECK(swap_renew(&w, &table, &e) == 0 && w.nnodes == 1 && swap_find_node(&w, "other") != NULL);

@@ -21,7 +21,7 @@ fill(struct swap *w, const char *salt)
 	strcpy(c.salt, salt);
 	swap_init(w, &c);
 	for (uint8_t i = 0; i < 3; i++)
-		swap_add_node(w, (const char *[]){ "a", "b", "c" }[i], (uint8_t[]){ 2, 0, 0, 0, 0, i }, &e);
+		swap_add_node(w, (const char *[]){ "a", "b", "c" }[i], (uint8_t[]){ 2, 0, 0, 0, 0, i }, "", &e);
 }
 
 /* A controller begins: it opens the state, and has its three nodes. */
@@ -323,7 +323,7 @@ test_older(void)
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
 	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course;"
-			      "ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
+			      "ALTER TABLE node DROP COLUMN smbios; ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session ADD COLUMN pid INTEGER NOT NULL DEFAULT 7; ALTER TABLE session ADD COLUMN pid_start INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session DROP COLUMN bandwidth_bits_per_s; ALTER TABLE session DROP COLUMN wait;"
 			      "ALTER TABLE session DROP COLUMN until; ALTER TABLE session DROP COLUMN orders;"
@@ -344,7 +344,7 @@ test_impossible(void)
 	static const char *const wrong[] = { "UPDATE session SET state = 9", "UPDATE session SET place = '239.1.2.3:65536'", "UPDATE session SET place = '239.1.2:7'", "UPDATE session SET place = '239.1.2.3'",
 		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
-		"UPDATE node SET tries = -1", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
+		"UPDATE node SET tries = -1", "UPDATE node SET smbios = '4C4C4544-0042-3510-8054-B4C04F4A3132'", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
 		"UPDATE session SET spent_s = -7", "UPDATE session SET wait = -1", "UPDATE session SET orders = printf('%.*c', 256, '/')", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
 	char path[300];
 
