@@ -414,7 +414,7 @@ data' ] || echo 'ok a.ndz, 1 MB'; }; capture; echo \$done_line"
 
 words=$(cat "$PROC/cmdline")
 cmdline "$words frisbee.order=s-1-1 frisbee.capture=new"
-proved="$with own_mac() { echo 52-54-00-00-00-01; }; uptime_s() { echo 7; };"
+proved="$with own_machine() { echo 52-54-00-00-00-01; }; uptime_s() { echo 7; };"
 says "with an order, its signature follows" "$heading
 sda is captured: a.ndz, 1 MB" "$proved imagezip() { echo data; printf proof > \"\${2#--signature=}\"; }; nc() { [ \"\$(cat)\" != 'capture a.ndz 52-54-00-00-00-01 s-1-1 new
 data

@@ -78,6 +78,55 @@ check "no other file" [ "$(ls -A "$O" | wc -l)" = 4 ]
 check "taken back" order 52:54:00:00:00:0b cancel
 check "it is gone" [ "$(ls -A "$O" | wc -l)" = 2 ]
 
+echo "== machines that share a network card"
+U=4c4c4544-0042-3510-8054-b4c04f4a3132
+check "by its UUID" order 4C4C4544-0042-3510-8054-B4C04F4A3132 frisbee.action=load
+check "for iPXE and for GRUB, as Linux writes it" eval '[ -s "$O/$U.ipxe" ] && [ -s "$O/$U.cfg" ]'
+check "as DHCP has it" order 00:44:45:4c:4c:42:00:10:35:80:54:b4:c0:4f:4a:31:32 cancel
+check "it is gone" [ "$(ls -A "$O" | wc -l)" = 2 ]
+check "by its serial number" order serial:5B4TJ12 frisbee.action=load
+check "for both" eval '[ -s "$O/serial:5B4TJ12.ipxe" ] && [ -s "$O/serial:5B4TJ12.cfg" ]'
+check "taken back" order serial:5B4TJ12 cancel
+for m in 00000000-0000-0000-0000-000000000000 FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF 03000200-0400-0500-0006-000700080009 \
+    00:00:02:00:03:00:04:00:05:00:06:00:07:00:08:00:09 serial:None serial:To-Be-Filled-By-O.E.M. serial:Default_string serial:000; do
+	status 2 order $m frisbee.action=load
+	check "$m is a placeholder" grep -q "is a placeholder" "$T/stderr"
+done
+for m in serial: serial:a/b serial:a,b ../x 4c4c4544-0042-3510-8054-b4c04f4a313 4c4c45-440042-3510-8054-b4c04f4a3132; do
+	status 2 order "$m" frisbee.action=load
+done
+status 2 order $U,4C4C4544-0042-3510-8054-B4C04F4A3132 frisbee.action=load
+check "no file is left of them" [ "$(ls -A "$O" | wc -l)" = 2 ]
+
+echo "== the file of nodes"
+cat > "$T/a/nodes" << EOF
+# docks
+node pc1 52:54:00:00:00:77 4C4C4544-0042-3510-8054-B4C04F4A3132
+node pc2 52:54:00:00:00:77 serial:5B4TJ12
+node pc3 52:54:00:00:00:78 serial:Twice
+node pc4 52:54:00:00:00:79 serial:Twice
+node pc5 52:54:00:00:00:7a
+EOF
+check "names from the table" order $U,serial:5B4TJ12,52:54:00:00:00:7a frisbee.action=load frisbee.hostname=table
+check "each has its own" [ "$(sed -n 's/.*frisbee.hostname=//p' "$O/$U.ipxe" "$O/serial:5B4TJ12.ipxe" "$O/52-54-00-00-00-7a.ipxe" | tr '\n' ' ')" = "pc1 pc2 pc5 " ]
+status 2 order 52:54:00:00:00:77 frisbee.action=load
+check "a second order for one machine" grep -q "has an order by .*, which must be taken back" "$T/stderr"
+check "which is not written" [ ! -e "$O/52-54-00-00-00-77.ipxe" ]
+check "all are taken back" order $U,serial:5B4TJ12,52:54:00:00:00:7a cancel
+check "the card's" order 52:54:00:00:00:77 frisbee.action=load
+status 2 order $U frisbee.action=load
+check "nor one behind it" [ ! -e "$O/$U.ipxe" ]
+check "taken back" order 52:54:00:00:00:77 cancel
+status 2 order $U,52:54:00:00:00:77 frisbee.action=load
+check "both at once" grep -q "two orders for one machine" "$T/stderr"
+status 2 order serial:Twice frisbee.action=load
+check "what two nodes have" grep -q "two nodes have serial:Twice" "$T/stderr"
+status 2 order 52:54:00:00:00:7b frisbee.action=load frisbee.hostname=table
+check "who is not in the table has no name" grep -q "has no name for 52-54-00-00-00-7b" "$T/stderr"
+status 2 order 52:54:00:00:00:77 frisbee.action=load frisbee.hostname=table
+check "nor has who may be two" [ "$(ls -A "$O" | wc -l)" = 2 ]
+rm "$T/a/nodes"
+
 echo "== reports"
 reports() {	# WANTED LINE
 	local got
@@ -108,6 +157,19 @@ reports "ok [0-9]*" "report 52-54-00-00-00-0a - failed $(printf 'a\033[2Jb')"
 check "no terminal is told what to do" eval 'tail -n 1 "$T/a/reports" | grep -q "failed a?\[2Jb$"'
 got=$(printf 'report 52-54-00-00-00-0a - done x\n' | "$T/a/receive" "$T/a/images" 2> /dev/null)
 check "who takes no reports says so" [ "$got" = "failed: reports are not taken here" ]
+order $U frisbee.action=load; order serial:5B4TJ12 frisbee.action=load
+number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/$U.ipxe")
+reports "ok [0-9]*" "report 52-54-00-00-00-77,4c4c4544-0042-3510-8054-b4c04f4a3133,serial:5B4TJ13 $number done x"
+check "done by another machine of the card: the order stays" eval '[ -e "$O/$U.ipxe" ] && [ -e "$O/serial:5B4TJ12.ipxe" ]'
+reports "ok [0-9]*" "report 52-54-00-00-00-77,$U,serial:5B4TJ13 $number done x"
+check "done by this one" eval '[ ! -e "$O/$U.ipxe" ] && [ ! -e "$O/$U.cfg" ] && [ -e "$O/serial:5B4TJ12.ipxe" ]'
+check "the report says which" grep -q " 52-54-00-00-00-77,$U,serial:5B4TJ13 done x" "$T/a/reports"
+number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/serial:5B4TJ12.ipxe")
+reports "ok [0-9]*" "report 52-54-00-00-00-77,serial:5B4TJ12 $number done x"
+check "by its serial number" eval '[ ! -e "$O/serial:5B4TJ12.ipxe" ] && [ ! -e "$O/serial:5B4TJ12.cfg" ]'
+for m in 52-54-00-00-00-77,../x "$U" 52-54-00-00-00-77,serial:a/b "52-54-00-00-00-77,$U,$U"; do
+	reports "failed: the report names no machine's MAC address" "report $m - done x"
+done
 truncate -s 16M "$T/a/reports"
 reports "ok [0-9]*" "report 52-54-00-00-00-0a - failed y"
 check "the file of reports does not grow for ever" eval '[ "$(wc -l < "$T/a/reports")" = 1 ] && [ -s "$T/a/reports.before" ]'

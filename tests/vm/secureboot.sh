@@ -28,15 +28,18 @@ disk() { echo "-drive file=$T/$1,format=raw,if=none,id=d,cache=unsafe -device vi
 vm_tap tapa; vm_tap tapb
 
 echo "== Secure Boot"
-vm_order $A $WORDS frisbee.after=shell
+# The machine has a card that others have, too: its order is that of its UUID.
+U=4c4c4544-0042-3510-8054-b4c04f4a3132
+vm_order $U $WORDS frisbee.after=shell
 vm_start a -machine q35,smm=on -global driver=cfi.pflash01,property=secure,value=on \
-    $(firmware a $SECURE ${SECURE/CODE/VARS}) $(card tapa $A) $(disk a)
+    $(firmware a $SECURE ${SECURE/CODE/VARS}) $(card tapa $A) $(disk a) -smbios type=1,uuid=$U,serial=A7
 vm_sees a 400 'frisbee: DONE: vda is loaded'
 vm_sees a 30 'a shell; leaving it reboots'
 vm_types a 'dmesg | grep -i "secureboot: Secure boot"'
 vm_sees a 30 'Secure boot enabled'
 check "the disk is loaded" cmp "$T/disk" "$T/a"
 check "and its order put away" [ -z "$(/srv/netboot/order)" ]
+check "its reports say which machine it is" grep -q " 52-54-00-00-00-0a,$U,serial:A7 done " /srv/netboot/reports
 vm_types a 'poweroff -f'; vm_ends a 30
 
 echo "== HTTP boot"
