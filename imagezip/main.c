@@ -13,6 +13,7 @@
 #include "imagezip/capture/capture.h"
 #include "imagezip/capture/delta.h"
 #include "imagezip/capture/estimate.h"
+#include "imagezip/capture/readback.h"
 #include "imagezip/capture/source.h"
 #include "imagezip/into_store.h"
 #include "imagezip/options.h"
@@ -96,6 +97,8 @@ complete(const struct job *j, struct target *t, struct delta *delta,
 	}
 	if (commit_target(t, o, e) != 0)
 		return -1;
+	if (o->verify && readback_check(o->output, &s->sig, e) != 0)
+		return err_ctx(e, "--verify: the image must not be trusted");
 	return write_signature(o, &s->sig, e);
 }
 

@@ -143,6 +143,7 @@ enum {
 	OPT_SINCE,
 	OPT_SHRINK,
 	OPT_MARGIN,
+	OPT_VERIFY,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -255,6 +256,9 @@ static const struct cli_opt how_opts[] = {
 	    CLI_STR, AT(store), 0, 0, NULL },
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
+	FLAG(OPT_VERIFY, "verify",
+	    "read the image back from its medium, and compare it with what was stored",
+	    verify),
 	FLAG(OPT_FORCE, "force",
 	    "capture even an image, or half an installation; write even to a terminal, a disk, "
 	    "or over any file",
@@ -349,13 +353,27 @@ check_shrink(const struct options *o, struct err *e)
 	return 0;
 }
 
+/* The whole image has to be in a file that can be read back. */
+static int
+check_verify(const struct options *o, struct err *e)
+{
+	if (!o->verify)
+		return 0;
+	if (o->what.look_only || o->to != NULL || o->no_sync || o->what.sig_old != NULL ||
+	    o->changed_since != NULL || o->what.how.sealer.encrypt != NULL || strcmp(o->output, "-") == 0)
+		return err_set(e, ERR_USAGE,
+		    "--verify cannot be combined with -i, --to, -D, -H, --changed-since, --encrypt or "
+		    "standard output");
+	return 0;
+}
+
 static int
 check(const struct options *o, struct err *e)
 {
 	int modes = (o->what.slice != 0) + (o->what.linux_partition || o->what.has_type) +
 	            o->what.whole_disk + o->what.raw;
 
-	if (check_since(o, e) != 0 || check_shrink(o, e) != 0)
+	if (check_since(o, e) != 0 || check_shrink(o, e) != 0 || check_verify(o, e) != 0)
 		return -1;
 	if (modes > 1)
 		return err_set(e, ERR_USAGE,
@@ -437,7 +455,7 @@ imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 		return err_misuse(
 		    e, "--token can only be used with --to=frisbee://HOST/NAME");
 	o->what.source = operands[0];
-	o->what.make_sig = o->sig_new != NULL;
+	o->what.make_sig = o->sig_new != NULL || o->verify;
 	if (settle_store(o, e) != 0)
 		return -1;
 	o->output = o->what.look_only || o->name != NULL ? NULL

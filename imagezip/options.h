@@ -22,6 +22,7 @@ struct options {
 	const char *since;   /* --since: a source of change; NULL: the source's tracker */
 	struct since *since_state; /* of since_begin(); NULL: without --changed-since */
 	bool no_sync;        /* -D */
+	bool verify;         /* --verify */
 	bool shrink;         /* --shrink */
 	uint64_t margin_bytes; /* --margin, or RESIZE_SPARE_DEFAULT */
 	/* What to print. */

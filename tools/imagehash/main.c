@@ -112,21 +112,14 @@ report(const struct options *o, struct err *e)
 	return rc;
 }
 
-/* ERR_FORMAT unless both signatures have the same sectors and hashes.  Chunk numbers are not
- * compared: they only inform people, and an image that was written again has other ones. */
+/* ERR_FORMAT unless both signatures have the same sectors and hashes. */
 static int
 check_same(
     const struct sig *file, const struct sig *image, const char *path, struct err *e)
 {
-	size_t n = file->n < image->n ? file->n : image->n, i = 0;
+	uint32_t sector;
 
-	for (; i < n; i++) {
-		const struct sig_record *a = &file->records[i], *b = &image->records[i];
-		if (a->start != b->start || a->count != b->count ||
-		    memcmp(a->hash, b->hash, sig_hash_bytes(file->hash)) != 0)
-			break;
-	}
-	if (i == file->n && i == image->n)
+	if (sig_is_same(file, image, &sector))
 		return 0;
 	if (file->n == 0)
 		return err_set(e, ERR_FORMAT,
@@ -134,8 +127,7 @@ check_same(
 		    "image",
 		    path);
 	return err_set(e, ERR_FORMAT,
-	    "%s: is not the signature of the image: both differ from sector %u on", path,
-	    i < file->n ? file->records[i].start : image->records[i].start);
+	    "%s: is not the signature of the image: both differ from sector %u on", path, sector);
 }
 
 static int

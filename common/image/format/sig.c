@@ -210,3 +210,19 @@ sig_state(const struct sig *s, struct ext_state *state)
 	EVP_MD_CTX_free(md);
 	assert(ok);
 }
+
+bool
+sig_is_same(const struct sig *a, const struct sig *b, uint32_t *sector)
+{
+	size_t n = a->n < b->n ? a->n : b->n, i = 0;
+
+	for (; i < n; i++) {
+		const struct sig_record *x = &a->records[i], *y = &b->records[i];
+		if (x->start != y->start || x->count != y->count ||
+		    memcmp(x->hash, y->hash, sig_hash_bytes(a->hash)) != 0)
+			break;
+	}
+	if (i < a->n || i < b->n)
+		*sector = i < a->n ? a->records[i].start : b->records[i].start;
+	return i == a->n && i == b->n;
+}

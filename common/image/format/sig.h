@@ -88,6 +88,10 @@ struct sig_record *sig_find(const struct sig *, uint32_t start);
 /* Add all sectors that the signature has records of to the set, which is left open.
  * ERR_NOMEM. */
 int sig_sectors(const struct sig *, struct rangeset *, struct err *);
+/* Have both the same sectors and hashes?  Chunk numbers are not compared: they only inform people, and an
+ * image that was written again has other ones.  False: *sector is the first one that differs, or that
+ * one of them alone has. */
+bool sig_is_same(const struct sig *, const struct sig *, uint32_t *sector);
 /* The state that the signature stands for, whatever the chunks were: SHA-256 of its records
  * without their chunk numbers. */
 void sig_state(const struct sig *, struct ext_state *);

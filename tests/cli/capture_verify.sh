@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# imagezip --verify: an image that is whole is called so; one of which the medium has lost or changed a
+# write is not, wherever that was, and gets no signature.
+. "$(dirname "$0")/lib.sh"
+requires mke2fs
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+take random:6M disk
+check "a whole image" "$BIN/imagezip" -q -r --verify -U '' "$T/disk" "$T/whole.ndz"
+check "has its signature" "$BIN/imagehash" -q -S -o "$T/whole.ndz.sig" "$T/whole.ndz"
+check "without one" "$BIN/imagezip" -q -r --verify --codec=zstd "$T/disk" "$T/other.ndz"
+check "nothing else is written" [ "$(ls "$T" | tr '\n' ' ')" = "disk other.ndz whole.ndz whole.ndz.sig " ]
+check "of a filesystem, with free space" eval 'truncate -s 16M "$T/fs" && quietly mke2fs -q -F "$T/fs" && "$BIN/imagezip" -q --verify "$T/fs" "$T/fs.ndz"'
+check "of a file of any length" eval 'printf abc > "$T/abc" && "$BIN/imagezip" -q -f --verify "$T/abc" "$T/abc.ndz"'
+
+echo "== writes that do not arrive"
+for n in 1 2 3 4 5 6 7; do
+	rm -f "$T/bad.ndz" "$T/fired"
+	env FAULT="pwrite:$n:astray:$T/bad.ndz" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imagezip" -q -r --verify -U "$T/sig" "$T/disk" "$T/bad.ndz" 2> "$T/err"; rc=$?
+	if [ ! -e "$T/fired" ]; then [ $n -gt 1 ] || fail "no write"; continue; fi
+	check "write $n: damaged" [ $rc = 3 ]
+	check "which is said: $(cat "$T/err")" grep -q "verify: the image must not be trusted: " "$T/err"
+	check "no signature" [ ! -e "$T/sig" ]
+done
+finish
