@@ -3,18 +3,21 @@
 
 # All nodes but the last one have joined when the time begins, and wait for it.
 run_dolly() {	# SERVER OPTIONS...
-	server "$BIN/dolly" serve --json --linger 0 --wait "$n" "$@" "$file" > "$T/server.json" 2> "$T/server.log" &
+	server "$BIN/dolly" serve --json --linger 0 --wait "$early" "$@" "$file" > "$T/server.json" 2> "$T/server.log" &
 	SERVER=$!; PIDS+=($!)
-	local tries
+	local tries joined=0
 	for ((tries = 0; tries < 100; tries++)); do grep -q serving "$T/server.log" && break; sleep 0.05; done
 	for ((i = 1; i <= n; i++)); do
-		for ((tries = 0; tries < 200; tries++)); do [ "$(grep -c joined "$T/server.log")" -ge $((i - 1)) ] && break; sleep 0.05; done
-		[ "$i" -lt "$n" ] || begin
+		if ! is_late "$i"; then
+			for ((tries = 0; tries < 200; tries++)); do [ "$(grep -c joined "$T/server.log")" -ge $joined ] && break; sleep 0.05; done
+			joined=$((joined + 1))
+			[ "$joined" -lt "$early" ] || begin
+		fi
 		node "$i" "'$BIN/dolly' join -q --json --force 10.9.0.1 '${target[i]}' > '$T/client$i.json'"
 	done
 	all_ended
 	end=$(now)
-	wait "$SERVER" || fail "dolly serve: $(tail -n 3 "$T/server.log")"
+	wait "$SERVER" || churns || fail "dolly serve: $(tail -n 3 "$T/server.log")"
 }
 listening() {	# NODE: it waits for a connection at port 9100 (238C)
 	local end=$((SECONDS + 20))
@@ -72,18 +75,22 @@ torrent_begin() {
 		chmod +x "$T/post$i"
 	done
 }
-torrent_end() {	# LIMIT: waits until all nodes are done, and ends the clients
-	local limit=$((SECONDS + ${LIMIT:-180})) p
+torrent_end() {	# waits until all nodes are done, and ends the clients
+	local limit=$((SECONDS + ${LIMIT:-180}))
 	for ((i = 1; i <= n; i++)); do
-		until [ -e "$T/done$i" ]; do
+		while stays "$i" && ! [ -e "$T/done$i" ]; do
 			sleep 0.02
-			[ $SECONDS -lt $limit ] || give_up "node $i has not all of it: $(tail -n 3 "$T/client$i.log")"
+			[ $SECONDS -lt $limit ] || { give_up "node $i has not all of it: $(tail -n 3 "$T/client$i.log")"; break; }
 		done
 	done
 	end=$(cat "$T"/done[0-9]* | sort -n | tail -n 1)
 	touch "$T/all"	# the clients' own shells end them
 	all_ended
 	wait "$SERVER" 2> /dev/null
+	for ((i = 1; i <= n; i++)); do	# a node has ended when it had everything
+		rm -f "$T/ended$i"
+		[ ! -e "$T/done$i" ] || mv "$T/done$i" "$T/ended$i"
+	done
 }
 # A client as a command that ends when the file `all` is there, with status 0.
 torrent_client() {	# COMMAND
@@ -100,15 +107,18 @@ run_torrents() {	# SEED GET: functions that print the command of a client; GET g
 }
 ARIA2="aria2c -q --no-conf --enable-dht=false --bt-enable-lpd=false --enable-peer-exchange=true --file-allocation=none --seed-time=60 --seed-ratio=0 --bt-tracker-interval=1"
 aria2_seed() { echo "$ARIA2 -V -d '$(dirname "$file")' '$T/it.torrent'"; }
-aria2_get() { echo "$ARIA2 -d '$dir/received$1' --on-bt-download-complete='$T/post$1' '$T/it.torrent'"; }
+aria2_get() { echo "$ARIA2 -V -d '$dir/received$1' --on-bt-download-complete='$T/post$1' '$T/it.torrent'"; }
 run_aria2() { run_torrents aria2_seed aria2_get; }
 rtorrent_client() {	# NUMBER FOLDER [COMMAND]: with its settings in a file, since some cannot be options
 	mkdir -p "$T/session$1"
 	printf '%s\n' system.daemon.set=true dht.mode.set=disable protocol.pex.set=yes trackers.use_udp.set=no \
 	    network.port_range.set=6881-6889 "session.path.set=$T/session$1" "directory.default.set=$2" > "$T/rtorrent$1.rc"
 	[ $# = 2 ] || printf 'method.set_key=event.download.finished,done,"execute.nothrow.bg=%s"\n' "$3" >> "$T/rtorrent$1.rc"
-	echo "rtorrent -n -o 'import=$T/rtorrent$1.rc' '$T/it.torrent'"
+	echo "rm -f '$T/session$1/rtorrent.lock'; rtorrent -n -o 'import=$T/rtorrent$1.rc' '$T/it.torrent'"
 }
 rtorrent_seed() { rtorrent_client 0 "$(dirname "$file")"; }
 rtorrent_get() { rtorrent_client "$1" "$dir/received$1" "$T/post$1"; }
 run_rtorrent() { run_torrents rtorrent_seed rtorrent_get; }
+libtorrent_seed() { echo "'$TOP/bench/torrent' '$T/it.torrent' '$(dirname "$file")'"; }
+libtorrent_get() { echo "'$TOP/bench/torrent' '$T/it.torrent' '$dir/received$1' '$T/post$1'"; }
+run_libtorrent() { run_torrents libtorrent_seed libtorrent_get; }
