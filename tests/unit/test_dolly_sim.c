@@ -4,6 +4,7 @@
  *	test_dolly_sim [SEED [NODES]]	failures of another seed, among more nodes
  *	test_dolly_sim foes SEED NODES CHUNKS		each kind of foe, in chains and trees of 3
  *	test_dolly_sim foe SEED NODES CHUNKS ARITY KIND	one of them; SHOW=1 tells of each node
+ *	test_dolly_sim orders SEEDS	so many orders of events about one server
  *	test_dolly_sim paper		long chains: what bench/paper_dolly prints */
 #include <stdlib.h>
 
@@ -544,6 +545,18 @@ act_later(struct host *h)
 	    .host = h });
 }
 
+/* What has happened to a process that is stopped: it hears of it when it goes on. */
+static void
+hear_later(const struct event *ev)
+{
+	struct event later = *ev;
+
+	if (!ev->host->hung || ev->life != ev->host->life || ev->kind == ACT)
+		return;
+	later.turn.time = w.now_us + ACT_US;
+	push(later);
+}
+
 static void
 do_host(const struct event *ev)
 {
@@ -552,8 +565,10 @@ do_host(const struct event *ev)
 
 	if (ev->kind == COME)
 		come_back(h);
-	if (is_gone(h) || ev->life != h->life)
+	if (is_gone(h) || ev->life != h->life) {
+		hear_later(ev);
 		return;
+	}
 	switch (ev->kind) {
 	case ACT:
 		if (h->server != NULL)
@@ -1546,9 +1561,102 @@ server_is_late(uint64_t late_us)
 	end_run();
 }
 
+/* What happens to a node while the server waits, sends, or lingers. */
+enum fate { STAYS, COMES_LATE, NEVER_COMES, COMES_AND_GOES, HANGS, HANGS_FOR_A_WHILE, FATES };
+
+static void
+begin_fate(struct host *h, enum fate fate)
+{
+	if (fate != COMES_LATE && fate != NEVER_COMES && fate != COMES_AND_GOES)
+		return;
+	kill_node(h);
+	h->life = fate == COMES_AND_GOES ? 1 : COMEBACKS;
+	if (fate != NEVER_COMES)
+		push((struct event){
+		    .turn.time = 1 + draw(6000000), .kind = COME, .host = h });
+}
+
+/* A node stops, or goes on. */
+static void
+happen(struct host *h, bool *hangs)
+{
+	if (is_gone(h) && !h->hung)
+		return;
+	h->hung = *hangs && !h->hung;
+	*hangs = h->hung;
+	if (h->hung)
+		return;
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = h });
+	go_on(h);
+}
+
+static void
+restart_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
+{
+	kill_server();
+	w.hosts->dead = false;
+	start_server(nodes, chunks, arity, start_us);
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
+}
+
+/* Nodes come, go, hang and wake up, and the server is killed and started again, in an order
+ * that a seed says, before it begins, while it sends, and while it lingers.  A server with
+ * --start-after always ends, and one without it when all of its nodes have come; whoever
+ * stays is whole. */
+static void
+order_of_events(uint64_t seed)
+{
+	enum { NODES = 4, CHUNKS = 150 };
+	enum fate fates[NODES + 1] = { STAYS };
+	bool hangs[NODES + 1];
+	uint64_t at_us[NODES + 1], wakes_us[NODES + 1];
+	struct err e;
+
+	draw_seed = seed;
+	w = (struct world){ .us_a_kb = US_A_KB };
+	unsigned arity = 1 + draw(2) * 2;
+	bool after = draw(4) > 0, dies = draw(2) > 0;
+	uint64_t start_us = after ? 500000 + draw(5000000) : 0, death_us = draw(8000000);
+	start(NODES, CHUNKS, arity);
+	dolly_server_free(w.server);
+	start_server(NODES, CHUNKS, arity, start_us);
+	for (uint32_t i = 1; i <= NODES; i++) {
+		fates[i] = after ? draw(FATES) : draw(2); /* all come */
+		hangs[i] = fates[i] == HANGS || fates[i] == HANGS_FOR_A_WHILE;
+		at_us[i] = hangs[i] ? draw(6000000) : UINT64_MAX;
+		wakes_us[i] = fates[i] == HANGS_FOR_A_WHILE ? at_us[i] + draw(5000000) : UINT64_MAX;
+		begin_fate(&w.hosts[i], fates[i]);
+	}
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST) {
+		step();
+		for (uint32_t i = 1; i <= NODES; i++)
+			if (w.now_us >= at_us[i]) {
+				at_us[i] = wakes_us[i];
+				wakes_us[i] = UINT64_MAX;
+				happen(&w.hosts[i], &hangs[i]);
+			}
+		if (dies && after && w.now_us >= death_us) {
+			dies = false;
+			restart_server(NODES, CHUNKS, arity, start_us + 3000000);
+		}
+	}
+	bool ended = T_CHECK(dolly_server_over(w.server, &e) == 1);
+	for (uint32_t i = 1; i <= NODES; i++)
+		ended &= fates[i] != STAYS || T_CHECK(w.hosts[i].put == CHUNKS);
+	if (!ended)
+		printf("# order of events %llu: %.3f s\n", (unsigned long long)seed,
+		    (double)w.now_us / 1e6);
+	end_run();
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc > 2 && strcmp(argv[1], "orders") == 0) {
+		for (uint64_t s = strtoull(argv[2], NULL, 10); s > 0; s--)
+			order_of_events(s);
+		return t_done();
+	}
 	if (argc > 1 && strcmp(argv[1], "paper") == 0)
 		return paper();
 	if (argc > 6 && strcmp(argv[1], "foe") == 0) {
@@ -1597,6 +1705,8 @@ main(int argc, char **argv)
 		two_servers(20, 200, i % 2 == 1, i < 2);
 	nobody_comes(false);
 	nobody_comes(true);
+	for (uint64_t s = seed; s < seed + 40; s++)
+		order_of_events(s);
 	server_is_late(7000000);
 	strangers(20, 300, 1, true);
 	strangers(20, 300, 3, false);
