@@ -291,6 +291,12 @@ judge_suspects(const struct roster *r, const struct member *m)
 }
 
 bool
+judge_doubts(const struct roster *r, const struct member *m)
+{
+	return voices(r, m) > 0;
+}
+
+bool
 judge_is_cleared(const struct roster *r, const struct member *m)
 {
 	return m->judge.suspect && !m->judge.certain && voices(r, m) == 0;

@@ -85,6 +85,8 @@ void judge_forget(struct judge *, uint32_t by);
 /* Is there reason to suspect this member: two words of others who are no suspects, or its
  * own? */
 bool judge_suspects(const struct roster *, const struct member *);
+/* Does anyone who is no suspect say that this member is the cause? */
+bool judge_doubts(const struct roster *, const struct member *);
 /* Is this member a suspect, and all who have said so are suspects now? */
 bool judge_is_cleared(const struct roster *, const struct member *);
 

@@ -172,6 +172,16 @@ last_of_chain(const struct roster *r)
 	return m;
 }
 
+struct member *
+roster_first_doubted(const struct roster *r)
+{
+	struct member *m = r->arity == 1 ? first_parent(r->child) : NULL;
+
+	while (m != NULL && (m->whole || !judge_doubts(r, m)))
+		m = first_parent(m->child);
+	return m;
+}
+
 /* Searches the whole tree for a parent. */
 static struct member *
 search(const struct roster *r, uint32_t rack, const struct member *avoid, bool own_rack)

@@ -106,6 +106,8 @@ int roster_place_all(struct roster *, struct err *);
 bool roster_place(struct roster *, struct member *, const struct member *avoid);
 /* Gives the member the place at this parent (NULL: at the server). */
 void roster_place_at(struct roster *, struct member *, struct member *parent);
+/* The first member of a chain that lacks chunks and is doubted (judge.h); or NULL. */
+struct member *roster_first_doubted(const struct roster *);
 /* Gives a suspect a place as a leaf, at a node that has time for it: fewer children than
  * the arity says are not whole.  False: there is none now. */
 bool roster_place_leaf(struct roster *, struct member *);

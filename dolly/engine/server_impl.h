@@ -79,6 +79,8 @@ void server_is_placed(struct dolly_server *, struct member *);
 void server_place_leaves(struct dolly_server *);
 /* Gives a member a place, if there is one without the parent `avoid` (NULL: anywhere). */
 bool server_place(struct dolly_server *, struct member *, const struct member *avoid);
+/* Gives a place to a member that was a suspect, and is none any more. */
+void server_place_cleared(struct dolly_server *, struct member *);
 /* Takes a silent node out of the tree until it is heard again. */
 void server_set_aside(struct dolly_server *, struct member *);
 /* Cuts a node out, or lets it go when it is whole. */

@@ -132,6 +132,25 @@ server_place(struct dolly_server *s, struct member *m, const struct member *avoi
 	return true;
 }
 
+/* In a chain those that are doubted are at the end: this one does not wait for them. */
+void
+server_place_cleared(struct dolly_server *s, struct member *m)
+{
+	struct member *behind = roster_first_doubted(&s->roster);
+
+	if (behind == NULL) {
+		(void)server_place(s, m, NULL);
+		return;
+	}
+	server_drop_at_parent(s, behind);
+	struct member *above = behind->parent;
+	roster_take_out(&s->roster, behind);
+	roster_place_at(&s->roster, m, above);
+	server_is_placed(s, m);
+	roster_place_at(&s->roster, behind, m);
+	server_is_placed(s, behind);
+}
+
 /* Takes a silent node out of the tree, so that it holds nobody up, but keeps its
  * connection.  It gets a place again when it is heard, and is cut out at the deadline. */
 void

@@ -46,6 +46,8 @@ acquit_some(struct dolly_server *s)
 			continue;
 		server_leave_tree(s, m);
 		m->state = MEMBER_WAITS;
+		if (!m->aside && !m->whole)
+			server_place_cleared(s, m);
 		server_tell(s, m, "those who have spoken against it are the cause themselves");
 	}
 }
@@ -111,7 +113,7 @@ server_part(struct dolly_server *s, struct member *p, struct member *c)
 		return;
 	}
 	judge_word(&c->judge, p != NULL ? p->id : 0);
-	if (p != NULL)
+	if (p != NULL && !c->judge.certain)
 		judge_word(&p->judge, c->id);
 	if (p != NULL)
 		p->judge.held_us = s->now_us;

@@ -465,6 +465,38 @@ test_who_was_suspected_by_suspects_is_cleared(void)
 	roster_free(&r);
 }
 
+/* In a chain, who is cleared gets its place before the first node that is doubted by one who is no
+ * suspect, and lacks chunks: there is none in a tree. */
+static void
+test_the_first_that_is_doubted(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct member *m[4];
+	struct err e;
+
+	for (uint16_t i = 0; i < 4; i++) {
+		const struct roster_guest g = { .port = i,
+			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		m[i] = roster_add(&r, &g, &e);
+		if (!T_CHECK(m[i] != NULL))
+			abort();
+	}
+	T_CHECK(roster_place_all(&r, &e) == 0);
+	T_CHECK(roster_first_doubted(&r) == NULL);
+	for (int i = 0; i < 3; i++)
+		judge_word(&m[i]->judge, m[3]->id);
+	T_CHECK(roster_first_doubted(&r) == m[0]);
+	m[0]->whole = true;
+	T_CHECK(roster_first_doubted(&r) == m[1]);
+	m[3]->judge.suspect = true;
+	T_CHECK(roster_first_doubted(&r) == NULL);
+	judge_word(&m[2]->judge, 0);
+	T_CHECK(roster_first_doubted(&r) == m[2]);
+	r.arity = 2;
+	T_CHECK(roster_first_doubted(&r) == NULL);
+	roster_free(&r);
+}
+
 int
 main(void)
 {
@@ -480,6 +512,7 @@ main(void)
 	test_who_comes_and_goes_costs_nothing();
 	test_words_end_with_who_said_them();
 	test_who_was_suspected_by_suspects_is_cleared();
+	test_the_first_that_is_doubted();
 	test_dials();
 	return t_done();
 }
