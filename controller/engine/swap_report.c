@@ -57,7 +57,11 @@ read_machine(const char *at, size_t n, struct swap_report *out, struct err *e)
 		at = take_word(&r, ',', &n);
 		if (smbios_read(at, n, is, e) != 0 && e->kind != ERR_REFUSED)
 			return -1;
-		strcpy(is[0] == 's' ? out->serial : out->uuid, is);
+		char *to = is[0] == 's' ? out->serial : out->uuid;
+		if (is[0] != '\0' && to[0] != '\0')
+			return err_set(e, ERR_FORMAT, "the report names two machines, %s and %s", to, is);
+		if (is[0] != '\0')
+			strcpy(to, is);
 	}
 	return 0;
 }

@@ -241,6 +241,10 @@ reports(void)
 
 	T_CHECK(swap_report_read(line, strlen(line), &r, &e) == 0 && strcmp(r.uuid, uuid) == 0 && strcmp(r.serial, "serial:B7") == 0);
 	T_CHECK(swap_report_write(&r, again, sizeof again) == strlen(line) && strcmp(again, line) == 0);
+	static const char half[] = "report 52-54-00-00-00-0a,4c4c4544-0042-3510-8054-b4c04f4a3132,serial:None - done x";
+	T_CHECK(swap_report_read(half, strlen(half), &r, &e) == 0 && strcmp(r.uuid, uuid) == 0 && r.serial[0] == '\0');
+	static const char two[] = "report 52-54-00-00-00-0a,serial:B7,serial:B8 - done x";
+	T_CHECK(swap_report_read(two, strlen(two), &r, &e) != 0 && e.kind == ERR_FORMAT);
 	for (size_t n = from; n < to; n++) { /* the machine's name is cut off anywhere */
 		snprintf(again, sizeof again, "%.*s 5a17-7-1 done x", (int)n, line);
 		bool whole = n <= from + 1 || n == from + 1 + strlen(uuid) || n == from + 2 + strlen(uuid) || n == to - 1;
