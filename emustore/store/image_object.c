@@ -6,7 +6,7 @@
 
 #include "common/base/crc32c.h"
 
-enum { PIECE_BYTES = 1 << 20, ABOUT_BYTES_MAX = 64 << 10, BLOCK_HEAD_BYTES = 12 };
+enum { PIECE_BYTES = 1 << 20, ABOUT_BYTES_MAX = 64 << 10 };
 
 static int
 fetch(struct image_object *o, struct store *s, const struct index_image *i, struct err *e)
@@ -118,13 +118,13 @@ image_object_block(const struct image_object *o, struct spill_view *v, uint64_t 
 {
 	uint64_t left = o->blocks_end - at, n = left;
 
-	if (left > BLOCK_HEAD_BYTES) {
-		const void *head = spill_at(&o->bytes, v, at, BLOCK_HEAD_BYTES, e);
+	if (left > RECIPE_BLOCK_HEAD_BYTES) {
+		const void *head = spill_at(&o->bytes, v, at, RECIPE_BLOCK_HEAD_BYTES, e);
 		if (head == NULL)
 			return -1;
-		struct rd r = rd_from(head, BLOCK_HEAD_BYTES);
-		rd_skip(&r, BLOCK_HEAD_BYTES - 4);
-		n = BLOCK_HEAD_BYTES + (uint64_t)rd_le32(&r);
+		struct rd r = rd_from(head, RECIPE_BLOCK_HEAD_BYTES);
+		rd_skip(&r, RECIPE_BLOCK_HEAD_BYTES - 4);
+		n = RECIPE_BLOCK_HEAD_BYTES + (uint64_t)rd_le32(&r);
 	}
 	n = n < left ? n : left;
 	const void *bytes = spill_at(&o->bytes, v, at, (size_t)n, e);

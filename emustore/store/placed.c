@@ -3,22 +3,8 @@
 #include "emustore/store/placed.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct placed {
-	atomic_uint refs;
-	struct recipe_image about;
-	struct image_object object;
-	uint64_t object_bytes;
-	uint32_t nblocks;
-	uint64_t *block_at; /* byte of the object at which each block begins */
-	size_t *first;      /* each chunk's first piece; chunks + 1 of them */
-	uint32_t known;     /* chunks whose pieces are known */
-	bool has_raws;
-	struct spill places, raws; /* of all pieces of all chunks */
-};
 
 /* What is needed while the fragments are looked up. */
 struct looking {
@@ -47,30 +33,6 @@ placed_release(struct placed *p)
 	free(p->block_at);
 	free(p->first);
 	free(p);
-}
-
-const struct recipe_image *
-placed_about(const struct placed *p)
-{
-	return &p->about;
-}
-
-uint64_t
-placed_object_bytes(const struct placed *p)
-{
-	return p->object_bytes;
-}
-
-uint64_t
-placed_fragments(const struct placed *p)
-{
-	return p->object.ndigests;
-}
-
-bool
-placed_has_raws(const struct placed *p)
-{
-	return p->has_raws;
 }
 
 void
@@ -190,15 +152,14 @@ look_up_all(struct looking *l, struct err *e)
 	struct placed *p = l->p;
 	uint64_t at = p->object.blocks_at;
 
-	p->nblocks = (uint32_t)((p->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) /
-				RECIPE_BLOCK_CHUNKS);
-	if ((p->object.blocks_end - at) / 12 < p->nblocks)
+	uint64_t nblocks = (p->about.chunks + RECIPE_BLOCK_CHUNKS - 1ull) / RECIPE_BLOCK_CHUNKS;
+	if ((p->object.blocks_end - at) / RECIPE_BLOCK_HEAD_BYTES < nblocks)
 		return err_set(e, ERR_FORMAT, "its recipe ends too early");
-	p->block_at = calloc(p->nblocks, sizeof *p->block_at);
+	p->block_at = calloc(nblocks, sizeof *p->block_at);
 	p->first = calloc(p->about.chunks + 1ull, sizeof *p->first);
 	if (p->block_at == NULL || p->first == NULL)
 		return err_nomem(e, "a recipe");
-	for (uint32_t k = 0; k < p->nblocks; k++)
+	for (uint32_t k = 0; k < nblocks; k++)
 		if (look_up_block(l, k, &at, e) != 0)
 			return -1;
 	return at == p->object.blocks_end
@@ -216,7 +177,6 @@ load(struct placed *p, struct store *s, const struct index_image *i, struct err 
 	if (image_object_load(&p->object, s, i, e) != 0 ||
 	    image_object_about(&p->object, &p->about, e) != 0)
 		return -1;
-	p->object_bytes = i->bytes;
 	if (a->chunks == b->chunks && a->name.version == b->name.version &&
 	    strcmp(a->name.name, b->name.name) == 0 &&
 	    memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0)

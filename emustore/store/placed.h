@@ -3,11 +3,25 @@
 #ifndef EMUSTORE_STORE_PLACED_H
 #define EMUSTORE_STORE_PLACED_H
 
+#include <stdatomic.h>
+
 #include "emustore/store/image_object.h"
 #include "emustore/store/rebuild.h"
 
-/* Nothing in it changes, so several threads may use it at once, each with a reader. */
-struct placed;
+/* Nothing in it changes, so several threads may use it at once, each with a reader.  Only placed.c
+ * writes it. */
+struct placed {
+	atomic_uint refs;
+	struct recipe_image about;
+	struct image_object object;
+	uint64_t *block_at; /* byte of the object at which each block begins */
+	size_t *first;      /* each chunk's first piece; chunks + 1 of them */
+	uint32_t known;     /* chunks whose pieces are known */
+	/* Of all pieces of all chunks; and whether is known what fragment tables say of them
+	 * (store.parts). */
+	struct spill places, raws;
+	bool has_raws;
+};
 
 /* Look the fragments of an image of the index up, in one state of the index.  The slots of the
  * places are those of `packs`.  The store and the packs are needed only during the call.
@@ -22,13 +36,6 @@ int placed_find(struct index_walk *, const uint8_t digest[SHA256_BYTES], uint64_
 /* One more holder; the last placed_release() frees it.  NULL: nothing. */
 struct placed *placed_hold(struct placed *);
 void placed_release(struct placed *);
-/* The description of the image. */
-const struct recipe_image *placed_about(const struct placed *);
-/* How many bytes the object of the image has, and how many digests. */
-uint64_t placed_object_bytes(const struct placed *);
-uint64_t placed_fragments(const struct placed *);
-/* Is known what fragment tables say of its fragments (store.parts)? */
-bool placed_has_raws(const struct placed *);
 
 /* A reader of a placed image; belongs to one thread at a time.  All zeros but for `of`, which it
  * does not hold: it has read nothing. */

@@ -22,6 +22,7 @@
 
 enum {
 	RECIPE_BLOCK_CHUNKS = 64, /* chunks whose recipes are compressed together */
+	RECIPE_BLOCK_HEAD_BYTES = 12, /* the last four say how many bytes follow */
 	RECIPE_BYTES_MAX = 1 << 30, /* of an image's object, which is in memory while it is put */
 	RECIPE_LABELS_MAX = 64,
 	RECIPE_TEXT_MAX = 255,

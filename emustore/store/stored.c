@@ -28,19 +28,19 @@ struct stored {
 const struct recipe_image *
 stored_about(const struct stored *d)
 {
-	return placed_about(d->image);
+	return &d->image->about;
 }
 
 uint64_t
 stored_recipe_bytes(const struct stored *d)
 {
-	return placed_object_bytes(d->image);
+	return spill_bytes(&d->image->object.bytes);
 }
 
 uint64_t
 stored_fragments(const struct stored *d)
 {
-	return placed_fragments(d->image);
+	return d->image->object.ndigests;
 }
 
 struct stored_title
@@ -267,7 +267,7 @@ stored_part(
     struct stored *d, uint32_t i, size_t at, size_t n, void *out, struct err *e)
 {
 	/* What a bucket says of a part of a pack is compared with nothing else. */
-	bool digests = d->prove || (placed_has_raws(d->image) && !packs_are_files(d->packs));
+	bool digests = d->prove || (d->image->has_raws && !packs_are_files(d->packs));
 	struct rebuild_facts facts;
 
 	if (placed_chunk(&d->reader, i, digests, &facts, e) != 0 ||
@@ -283,7 +283,7 @@ stored_chunk(struct stored *d, uint32_t i, void *out, struct err *e)
 	bool alone = i < a->chunks && !packs_are_files(d->packs) && !want_ahead(d, i);
 	struct rebuild_facts facts;
 
-	if (alone && placed_has_raws(d->image) && !a->redeflated)
+	if (alone && d->image->has_raws && !a->redeflated)
 		return stored_part(d, i, 0, NDZ_CHUNK_BYTES, out, e);
 	if (placed_chunk(&d->reader, i, d->prove, &facts, e) != 0 ||
 	    rebuild_chunk(d->rebuilder, &d->reader.c, &facts, out, e) != 0)
