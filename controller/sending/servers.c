@@ -7,7 +7,6 @@
  * of the two programs was killed, and when. */
 #include "controller/sending/servers.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,9 +24,9 @@
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
 #include "controller/sending/link.h"
-#include "controller/sending/stats.h"
 #include "mfrisbeed/master/local.h"
 #include "mfrisbeed/master/names.h"
+#include "mfrisbeed/master/said.h"
 
 /* LAST_US: statistics are written once a second; those behind the end of the last load are waited for. */
 enum { HELD_MAX = 4 * SWAP_RUNNING_MAX, LAST_US = 3000000 };
@@ -324,36 +323,46 @@ servers_settle(struct servers *x)
 /* --- statistics --- */
 
 static void
-view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+view(void *arg, const struct said_client *c)
 {
 	struct held *h = arg;
 	struct servers *x = h->of;
+	struct swap_view v;
 
-	swap_viewed(x->w, now_is(x), swap_find_session(x->w, h->session), ip, v);
+	if (!c->progresses)
+		return;
+	memset(&v, 0, sizeof v); /* it is compared as bytes */
+	v.progress = c->progress;
+	v.rate_bits_per_s = c->rate;
+	v.share_lost = c->share_lost;
+	v.seconds_left = c->seconds_left;
+	v.silence_s = c->silence_s;
+	v.slow = c->slow_link ? SWAP_SLOW_LINK : c->slow_disk ? SWAP_SLOW_DISK : SWAP_NOT_SLOW;
+	swap_viewed(x->w, now_is(x), swap_find_session(x->w, h->session), c->ip, &v);
 }
 
 static void
 look(struct servers *x, struct held *h, struct swap_session *s)
 {
-	struct swap_server seen;
+	struct said said;
 	struct stat st;
 	struct err e;
 
-	int fd = open(h->statistics, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
+	if (stat(h->statistics, &st) != 0 || memcmp(&st.st_mtim, &h->stats_at, sizeof h->stats_at) == 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= STATS_BYTES_MAX &&
-	    memcmp(&st.st_mtim, &h->stats_at, sizeof h->stats_at) != 0) {
-		char *text = malloc((size_t)st.st_size + 1);
-		ssize_t n = text != NULL ? read(fd, text, (size_t)st.st_size) : -1;
-		h->stats_at = st.st_mtim;
-		if (n > 0 && stats_read(text, (size_t)n, &seen, view, h, &e) == 0)
-			swap_served(x->w, now_is(x), s, &seen);
-		else
-			log_warn("%s cannot be read", h->statistics);
-		free(text);
+	h->stats_at = st.st_mtim;
+	if (said_read(h->statistics, &said, view, h, &e) != 0) {
+		log_warn("%s", e.text);
+		return;
 	}
-	close(fd);
+	struct swap_server seen = { .chunks = said.chunks,
+		.blocks_sent = said.blocks_sent,
+		.blocks_resent = said.blocks_resent,
+		.rate_bits_per_s = (uint64_t)said.rate,
+		.share_lost = said.share_lost };
+	strcpy(seen.chunk_map, said.chunk_map);
+	if (said.serves)
+		swap_served(x->w, now_is(x), s, &seen);
 }
 
 void

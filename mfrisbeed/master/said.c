@@ -1,5 +1,5 @@
 /* said.c: reads what a session's frisbeed says of itself (said.h).  slots.c calls
- * this, in the master's first thread. */
+ * this in the master's first thread, and servers.c in the controller's. */
 #include "mfrisbeed/master/said.h"
 
 #include <errno.h>
@@ -23,6 +23,14 @@ number(const struct jtree *o, const char *key)
 	return v > 0 && v < 1e15 ? v : 0;
 }
 
+static double
+share(const struct jtree *o, const char *key)
+{
+	double v = number(o, key);
+
+	return v < 1 ? v : 1;
+}
+
 static bool
 is(const struct jtree *o, const char *key, const char *text)
 {
@@ -31,24 +39,24 @@ is(const struct jtree *o, const char *key, const char *text)
 	return has != NULL && strcmp(has, text) == 0;
 }
 
-/* A word, and what it stands for; a table ends with NULL, which stands for any other word. */
-struct word {
-	const char *text;
-	int means;
-};
-
-static const struct word outcomes[] = { { "done", HISTORY_DONE }, { "failed", HISTORY_FAILED },
-	{ "left", HISTORY_LEFT }, { NULL, HISTORY_GONE } };
 /* The kinds that make a difference to clients of the master. */
-static const struct word kinds[] = { { "absent", ERR_ABSENT }, { "usage", ERR_USAGE },
-	{ "refused", ERR_REFUSED }, { NULL, ERR_IO } };
-
-static int
-meaning(const struct jtree *o, const char *key, const struct word *table)
+static enum err_kind
+kind_of(const struct jtree *all)
 {
-	while (table->text != NULL && !is(o, key, table->text))
-		table++;
-	return table->means;
+	return is(all, "kind", "absent")    ? ERR_ABSENT
+	       : is(all, "kind", "usage")   ? ERR_USAGE
+	       : is(all, "kind", "refused") ? ERR_REFUSED
+	                                    : ERR_IO;
+}
+
+static enum history_outcome
+outcome(const struct jtree *load)
+{
+	enum history_outcome o = HISTORY_DONE;
+
+	while (o < HISTORY_GONE && !is(load, "outcome", history_outcome_name(o)))
+		o++;
+	return o; /* any other word is that of a client that is gone */
 }
 
 /* False: it has no address. */
@@ -60,7 +68,7 @@ read_client(const struct jtree *c, struct said_client *out)
 	struct err ignored;
 
 	*out = (struct said_client){ .ending = (uint32_t)number(last, "number"),
-		.how = (enum history_outcome)meaning(last, "outcome", outcomes),
+		.how = outcome(last),
 		.began_us = (uint64_t)number(last, "began_us"),
 		.ended_us = (uint64_t)number(last, "ended_us"),
 		.seconds = (uint32_t)number(last, "seconds"),
@@ -68,8 +76,45 @@ read_client(const struct jtree *c, struct said_client *out)
 		.loading = number(c, "joins") > 0 && !jtree_true(jtree_get(c, "has_left")) &&
 		           !is(c, "state", "gone"),
 		.loading_since_us = (uint64_t)number(c, "began_us"),
-		.heard_us = (uint64_t)number(c, "heard_us") };
+		.heard_us = (uint64_t)number(c, "heard_us"),
+		.progresses = jtree_is(jtree_get(c, "progress")) == JTREE_NUMBER,
+		.progress = share(c, "progress"),
+		.rate = number(c, "rate_bits_per_s"),
+		.share_lost = share(c, "share_lost"),
+		.seconds_left = number(c, "seconds_left"),
+		.silence_s = number(c, "silence_s"),
+		.slow_link = is(c, "state", "slow link") || is(c, "state", "set aside"),
+		.slow_disk = is(c, "state", "slow disk") };
 	return address != NULL && addr_parse(address, out->ip, &ignored) == 0;
+}
+
+/* Tells of each client. */
+static void
+read_clients(const struct jtree *clients, struct said *out,
+    void (*client)(void *arg, const struct said_client *), void *arg)
+{
+	struct said_client c;
+	double lost = 0;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < jtree_count(clients); i++) {
+		if (!read_client(jtree_at(clients, i), &c))
+			continue;
+		lost += c.progresses ? c.share_lost : 0;
+		n += c.progresses;
+		client(arg, &c);
+	}
+	out->share_lost = n > 0 ? lost / n : 0;
+}
+
+static void
+read_map(const struct jtree *s, char map[SAID_MAP_BYTES])
+{
+	const char *text = jtree_text(jtree_get(s, "chunk_map"));
+	size_t n = text != NULL ? strlen(text) : 0;
+
+	if (n < SAID_MAP_BYTES && n > 0 && strspn(text, "0123456789abcdef") == n)
+		memcpy(map, text, n + 1);
 }
 
 static void
@@ -80,26 +125,24 @@ read_all(const struct jtree *all, struct said *out,
 	const char *error = jtree_text(jtree_get(all, "error"));
 	const char *where = jtree_text(jtree_get(s, "address"));
 	const char *colon = where != NULL ? strrchr(where, ':') : NULL;
-	struct said_client c;
 
 	*out = (struct said){ .bytes = (uint64_t)number(all, "image_bytes"),
 		.mtime = (int64_t)number(all, "image_time") };
 	out->clients_known = (uint32_t)number(s, "clients_known");
 	out->clients_done = (uint32_t)number(s, "clients_done");
+	out->chunks = (uint64_t)number(s, "chunks");
 	out->blocks_sent = (uint64_t)number(s, "blocks_sent");
+	out->blocks_resent = (uint64_t)number(s, "blocks_resent");
 	out->rate = number(s, "rate_bits_per_s");
+	read_map(s, out->chunk_map);
 	if (error != NULL)
-		err_set(&out->err, (enum err_kind)meaning(all, "kind", kinds), "%s",
-		    error);
+		err_set(&out->err, kind_of(all), "%s", error);
 	if (colon != NULL)
 		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	/* A session that has failed may have been opened; its counters tell then. */
 	out->serves = out->port != 0 && (is(s, "state", "open") || is(s, "state", "serving") ||
 	                                    is(s, "state", "ended") || number(s, "seconds") > 0);
-	const struct jtree *clients = jtree_get(s, "clients");
-	for (size_t i = 0; i < jtree_count(clients); i++)
-		if (read_client(jtree_at(clients, i), &c))
-			client(arg, &c);
+	read_clients(jtree_get(s, "clients"), out, client, arg);
 }
 
 static int
@@ -117,19 +160,27 @@ read_text(const char *path, char **text, struct err *e)
 }
 
 int
-said_read(const char *path, struct said *out,
+said_parse(const char *text, size_t bytes, struct said *out,
     void (*client)(void *arg, const struct said_client *), void *arg, struct err *e)
 {
 	struct jtree *all;
+
+	if (jtree_read(&all, text, bytes, e) != 0)
+		return -1;
+	read_all(all, out, client, arg);
+	jtree_free(all);
+	return 0;
+}
+
+int
+said_read(const char *path, struct said *out,
+    void (*client)(void *arg, const struct said_client *), void *arg, struct err *e)
+{
 	char *text;
 
 	if (read_text(path, &text, e) != 0)
 		return -1;
-	int rc = jtree_read(&all, text, strlen(text), e);
+	int rc = said_parse(text, strlen(text), out, client, arg, e);
 	free(text);
-	if (rc != 0)
-		return err_ctx(e, "%s", path);
-	read_all(all, out, client, arg);
-	jtree_free(all);
-	return 0;
+	return rc == 0 ? 0 : err_ctx(e, "%s", path);
 }

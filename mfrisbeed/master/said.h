@@ -1,9 +1,11 @@
 /* said.h: what a session's frisbeed says of itself in its file of statistics
- * (frisbeed(8), section STATISTICS). */
+ * (frisbeed(8), section STATISTICS), for mfrisbeed and for the controller. */
 #ifndef MFRISBEED_MASTER_SAID_H
 #define MFRISBEED_MASTER_SAID_H
 
 #include "mfrisbeed/master/history.h"
+
+enum { SAID_MAP_BYTES = 1025 };
 
 struct said {
 	bool serves;   /* the session could be opened; it may have ended since */
@@ -11,8 +13,10 @@ struct said {
 	uint64_t bytes; /* of a parent's image, as the parent says; 0: it is not one */
 	int64_t mtime;  /* likewise */
 	uint32_t clients_known, clients_done;
-	uint64_t blocks_sent;
-	double rate; /* bits a second */
+	uint64_t chunks, blocks_sent, blocks_resent;
+	double rate;       /* bits a second */
+	double share_lost; /* the mean of its clients that say how far they are */
+	char chunk_map[SAID_MAP_BYTES]; /* hexadecimal digits */
 	struct err err; /* why it has failed; ERR_NONE: it has not */
 };
 
@@ -26,8 +30,15 @@ struct said_client {
 	uint64_t bytes_written;
 	bool loading;           /* another load runs */
 	uint64_t loading_since_us, heard_us;
+	bool progresses; /* it says how far it is: */
+	double progress, rate, share_lost, seconds_left, silence_s;
+	bool slow_link, slow_disk;
 };
 
+/* Reads a text[bytes], and calls client() for each client.  ERR_FORMAT: it is no such document;
+ * ERR_NOMEM. */
+int said_parse(const char *text, size_t bytes, struct said *,
+    void (*client)(void *arg, const struct said_client *), void *arg, struct err *);
 /* Reads the file, and calls client() for each client.  ERR_ABSENT: there is none yet;
  * ERR_FORMAT; ERR_IO; ERR_NOMEM. */
 int said_read(const char *path, struct said *,

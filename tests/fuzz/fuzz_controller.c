@@ -7,7 +7,7 @@
 #include "controller/http/route.h"
 #include "controller/http/wish.h"
 #include "controller/nodes/table.h"
-#include "controller/sending/stats.h"
+#include "mfrisbeed/master/said.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -56,11 +56,10 @@ try_report(const char *text, size_t n)
 }
 
 static void
-view(void *arg, const uint8_t ip[4], const struct swap_view *v)
+client(void *arg, const struct said_client *c)
 {
 	(void)arg;
-	(void)ip;
-	if (!(v->progress >= 0 && v->progress <= 1) || !(v->share_lost >= 0 && v->share_lost <= 1))
+	if (!(c->progress >= 0 && c->progress <= 1) || !(c->share_lost >= 0 && c->share_lost <= 1))
 		abort();
 }
 
@@ -94,7 +93,7 @@ try_path(const char *text, size_t n)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct swap_server s;
+	struct said s;
 	struct err e;
 
 	if (len == 0)
@@ -108,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		try_report(text, len - 1);
 		break;
 	case 2:
-		(void)stats_read(text, len - 1, &s, view, NULL, &e);
+		(void)said_parse(text, len - 1, &s, client, &s, &e);
 		break;
 	case 3:
 		try_table(text, len - 1);

@@ -22,7 +22,6 @@
 #include "controller/nodes/power.h"
 #include "controller/nodes/reports.h"
 #include "controller/nodes/table.h"
-#include "controller/sending/stats.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 
@@ -129,41 +128,6 @@ test_routes(void)
 			printf("# %s\n", none[i]);
 	T_CHECK(page_find("") != NULL && page_find("index.html") == page_find("") && page_find("../main.c") == NULL);
 	T_CHECK(page_find("page.js")->end > page_find("page.js")->base);
-}
-
-static void
-view(void *arg, const uint8_t ip[4], const struct swap_view *v)
-{
-	struct swap_view *seen = arg;
-
-	if (ip[3] == 12)
-		*seen = *v;
-}
-
-static void
-test_stats(void)
-{
-	static const char text[] =
-	    "{\"sessions\": [{\"image\": \"a\", \"chunks\": 9, \"rate_bits_per_s\": 5000, \"blocks_sent\": 70, \"blocks_resent\": 7,"
-	    "\"chunk_map\": \"0f\", \"clients\": [{\"address\": \"10.9.0.11\", \"state\": \"loading\"},"
-	    "{\"address\": \"10.9.0.12\", \"state\": \"slow disk\", \"progress\": 0.5, \"share_lost\": 0.25, \"silence_s\": 1,"
-	    "\"rate_bits_per_s\": 100, \"seconds_left\": 3}, {\"address\": \"x\", \"progress\": 1}, 7]}]}";
-	struct swap_server s = { 0 };
-	struct swap_view v = { 0 };
-	struct err e;
-
-	T_CHECK(stats_read(text, strlen(text), &s, view, &v, &e) == 0);
-	T_CHECK(s.chunks == 9 && s.rate_bits_per_s == 5000 && s.blocks_sent == 70 && s.blocks_resent == 7 && s.share_lost == 0.25);
-	T_CHECK(strcmp(s.chunk_map, "0f") == 0);
-	T_CHECK(v.progress == 0.5 && v.share_lost == 0.25 && v.seconds_left == 3 && v.slow == SWAP_SLOW_DISK);
-	unsigned taken = 0;
-	for (size_t i = 0; i < strlen(text); i++)
-		taken += stats_read(text, i, &s, view, &v, &e) == 0;
-	T_CHECK(taken == 0);
-	static const char odd[] = "{\"sessions\": [{\"chunks\": -1, \"rate_bits_per_s\": 1e300, \"chunk_map\": \"<b>\", \"clients\": "
-				  "[{\"address\": \"10.9.0.12\", \"progress\": 77, \"share_lost\": -4}]}]}";
-	T_CHECK(stats_read(odd, strlen(odd), &s, view, &v, &e) == 0 && s.chunks == 0 && s.rate_bits_per_s == 0);
-	T_CHECK(s.chunk_map[0] == '\0' && v.progress == 1 && v.share_lost == 0);
 }
 
 static void
@@ -570,7 +534,6 @@ main(void)
 		return 1;
 	test_wish();
 	test_routes();
-	test_stats();
 	test_table();
 	test_tokens();
 	test_host();
