@@ -156,5 +156,9 @@ answer_share(const struct share *sh, uint64_t seed, const struct share_outcome *
 	json_double(j, "jain", out->jain);
 	json_double(j, "use", out->use);
 	json_double(j, "loss", out->loss);
+	if (sh->end_us != 0) {
+		json_double(j, "least_kept", out->least_kept);
+		json_double(j, "most_kept", out->most_kept);
+	}
 	end(j);
 }

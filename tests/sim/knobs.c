@@ -106,6 +106,7 @@ static const struct knob share_knobs[] = {
 	{ "measure-us", offsetof(struct share, measure_us), U64 },
 	{ "loss", offsetof(struct share, loss), REAL },
 	{ "old", offsetof(struct share, old), FLAG },
+	{ "end-us", offsetof(struct share, end_us), U64 },
 	{ NULL, 0, U32 },
 };
 

@@ -20,7 +20,7 @@ enum {
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20, /* UDP, IP, Ethernet, preamble and gap */
 	WAY_MAX = 8192,                    /* packets on their way */
 };
-static const uint64_t NEVER = UINT64_MAX, US = 1000;
+static const uint64_t NEVER = UINT64_MAX, US = 1000, SLICE_NS = 500000000;
 
 struct sent {
 	uint64_t at_ns;
@@ -42,6 +42,7 @@ struct couple {
 	struct way down, up;
 	uint64_t wakes_ns;               /* the server: not before */
 	uint64_t arrived, sent, dropped; /* bytes on the link, while measured */
+	uint64_t slice, before; /* arrived in this half second; in all those before the end */
 };
 
 struct link {
@@ -49,6 +50,9 @@ struct link {
 	struct couple *couples;
 	uint64_t rng, now_ns, free_ns;
 	uint64_t from_ns, till_ns; /* measured */
+	uint64_t slice_ns;         /* when the half second ends */
+	uint64_t slices;           /* so many before the end */
+	bool begun;                /* a whole one */
 };
 
 static void
@@ -92,6 +96,7 @@ send_down(struct link *k, struct couple *c, const void *bytes, size_t len)
 	}
 	k->free_ns = k->now_ns + wait + wire * 8 * 1000000000 / k->sh->link_bits;
 	c->arrived += counts ? wire : 0;
+	c->slice += wire;
 	if (random_fraction(&k->rng) >= k->sh->loss)
 		push(&c->down, k->free_ns + k->sh->latency_us * US, bytes, len);
 }
@@ -250,6 +255,46 @@ end_couple(struct couple *c)
 	free(c->up.ring);
 }
 
+/* The first server and its client have ended. */
+static bool
+is_over(const struct link *k, const struct couple *c)
+{
+	return c == k->couples && k->sh->end_us != 0 &&
+	       k->now_ns >= k->from_ns + k->sh->end_us * US;
+}
+
+/* Takes what one of the others got in the half second that is over. */
+static void
+take_slice(const struct link *k, struct couple *c, struct share_outcome *out)
+{
+	double kept = (double)c->slice * (double)k->slices / (double)c->before;
+
+	if (k->slice_ns <= k->from_ns + k->sh->end_us * US) {
+		c->before += c->slice;
+		return;
+	}
+	out->most_kept = kept > out->most_kept ? kept : out->most_kept;
+	out->least_kept = kept < out->least_kept || out->least_kept == 0 ? kept : out->least_kept;
+}
+
+/* One half second ends when the first server does.  What comes before the first whole one counts for
+ * nothing. */
+static void
+look(struct link *k, struct share_outcome *out)
+{
+	if (k->sh->end_us == 0 || k->now_ns < k->slice_ns)
+		return;
+	bool counts = k->begun;
+	k->slices += counts && k->slice_ns <= k->from_ns + k->sh->end_us * US;
+	for (uint32_t i = 1; i < k->sh->servers; i++) {
+		if (counts)
+			take_slice(k, &k->couples[i], out);
+		k->couples[i].slice = 0;
+	}
+	k->begun = k->slice_ns != 0;
+	k->slice_ns = k->begun ? k->slice_ns + SLICE_NS : k->from_ns + k->sh->end_us * US % SLICE_NS;
+}
+
 static void
 sum_up(const struct link *k, struct share_outcome *out)
 {
@@ -273,6 +318,7 @@ share_run(const struct share *sh, uint64_t seed, struct share_outcome *out)
 {
 	struct link k = { .sh = sh, .rng = seed };
 
+	*out = (struct share_outcome){ 0 };
 	k.couples = calloc(sh->servers, sizeof *k.couples);
 	assert(k.couples != NULL && sh->servers < UINT8_MAX);
 	for (uint32_t i = 0; i < sh->servers; i++)
@@ -281,10 +327,13 @@ share_run(const struct share *sh, uint64_t seed, struct share_outcome *out)
 	while (k.now_ns < k.till_ns) {
 		uint64_t at = NEVER;
 		for (uint32_t i = 0; i < sh->servers; i++) {
+			if (is_over(&k, &k.couples[i]))
+				continue;
 			step_client(&k, &k.couples[i]);
 			step_server(&k, &k.couples[i]);
 		}
-		for (uint32_t i = 0; i < sh->servers; i++) {
+		look(&k, out);
+		for (uint32_t i = is_over(&k, k.couples); i < sh->servers; i++) {
 			uint64_t next = next_ns(&k, &k.couples[i]);
 			at = at < next ? at : next;
 		}

@@ -16,6 +16,8 @@ struct share {
 	uint64_t measure_us;  /* time after that in which they are watched */
 	double loss;          /* additional share of packets lost by chance */
 	bool old;             /* clients do not have the extension */
+	/* The first server and its client end so long after the last start; 0: they do not. */
+	uint64_t end_us;
 	/* Limits: the least fairness and use, and the largest loss. */
 	double min_jain, min_use, max_loss;
 };
@@ -24,6 +26,9 @@ struct share_outcome {
 	double jain; /* fairness of what arrived: 1 is best */
 	double use;  /* share of the link that was used */
 	double loss; /* share of what was sent that the link dropped */
+	/* What one of the others got in half a second after the end, at least and at most, as a multiple
+	 * of what it got in such a time before; zeros: there was no end. */
+	double least_kept, most_kept;
 };
 
 /* Runs a case to its end with this seed, and fills in what came of it. */

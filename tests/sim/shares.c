@@ -19,6 +19,38 @@ const struct share shares_usual = { .link_bits = 100000000,
 
 /* With losses by chance, what the link drops is noticed later. */
 static const double SHARE_LOSS = 0.01, SHARE_LOSS_MAX = 0.03;
+/* Packets of a server are not sent at even distances: a half second has one more or less. */
+static const double KEPT_WITHIN = 0.01;
+/* Seeds of run_end() for one of the others, and when a server ends. */
+enum { ENDS = 3, END_FIRST_US = 2000000, END_WITHIN_US = 4000000 };
+
+/* Four servers, or as many as there is time for, send at a fifth of the link each, and one of them
+ * ends at a moment that the seed draws: to the others this is nothing. */
+static bool
+run_end(uint64_t seed)
+{
+	struct share sh = shares_usual;
+	struct share_outcome out;
+	uint64_t rng = seed;
+
+	sh.servers = MOST_SERVERS < 4 ? MOST_SERVERS : 4;
+	sh.rate_bits = sh.link_bits / 5;
+	sh.measure_us = 8000000;
+	sh.end_us = END_FIRST_US + random_next(&rng) % END_WITHIN_US;
+	share_run(&sh, seed, &out);
+	bool ok = out.least_kept >= 1 - KEPT_WITHIN && out.most_kept <= 1 + KEPT_WITHIN;
+	printf("%u servers, seed %llu, one ends after %.3f s: in each half second the others send "
+	       "%.3f to %.3f of what they sent before\n",
+	    sh.servers, (unsigned long long)seed, (double)sh.end_us / 1e6, out.least_kept,
+	    out.most_kept);
+	if (!ok)
+		printf("FAILED: %.2f to %.2f\n  replay: sim --seed %llu --share %u --set rate=%llu "
+		       "--set measure-us=%llu --set end-us=%llu --json\n",
+		    1 - KEPT_WITHIN, 1 + KEPT_WITHIN, (unsigned long long)seed, sh.servers,
+		    (unsigned long long)sh.rate_bits, (unsigned long long)sh.measure_us,
+		    (unsigned long long)sh.end_us);
+	return ok;
+}
 
 static bool
 run_share(const struct share *sh, uint64_t seed)
@@ -54,6 +86,10 @@ shares_suite(uint64_t first, uint64_t seeds, unsigned *run)
 			sh.max_loss = SHARE_LOSS_MAX;
 			failed += !run_share(&sh, seed);
 			*run += 2;
+		}
+		for (uint64_t i = 0; i < ENDS; i++) {
+			failed += !run_end((seed - 1) * ENDS + i + 1);
+			++*run;
 		}
 	}
 	return failed;
