@@ -223,7 +223,6 @@ static void
 give_up(struct link *l, const char *why, bool for_good)
 {
 	try_later(l);
-	log_warn("mfrisbeed: %s", why);
 	l->c.unable(l->c.arg, why, for_good);
 }
 
@@ -280,8 +279,10 @@ start(struct link *l, struct err *e)
 	const struct process_files files = { -1, l->said, STDERR_FILENO };
 
 	l->answered = false;
-	if (process_start(&l->started, l->c.start, files, true, e) != 0)
+	if (process_start(&l->started, l->c.start, files, true, e) != 0) {
+		forget_started(l);
 		return -1;
+	}
 	log_info("mfrisbeed started pid=%d", (int)l->started.pid);
 	l->end = (struct watch){ l->started.fd, on_end, l, 0 };
 	if (loop_watch(l->loop, &l->end, EPOLLIN, e) == 0)
@@ -298,12 +299,14 @@ begin_master(struct link *l, int why)
 	struct err e;
 	bool own = l->c.start != NULL && (why == ENOENT || why == ECONNREFUSED);
 
-	if (own && (l->started.pid != 0 || !l->needed || start(l, &e) == 0))
-		try_later(l);
-	else if (own)
-		give_up(l, e.text, false);
-	else
+	if (!own) {
 		hang_up(l, strerror(why));
+	} else if (l->started.pid != 0 || !l->needed || start(l, &e) == 0) {
+		try_later(l);
+	} else {
+		log_warn("mfrisbeed cannot be started: %s", e.text);
+		give_up(l, e.text, false);
+	}
 }
 
 static uint64_t
