@@ -73,7 +73,9 @@ fit(struct work *w, const struct stream_head *h, bool now, struct err *e)
 {
 	uint64_t has = disk_size_bytes(w->target);
 	const struct target_state *t = journal_state(w->journal);
-	bool known = stream_id_set(&t->lineage) || has == 0 || w->cfg->force;
+	/* A file that a full copy had begun to fill has any size after a power cut. */
+	bool known = stream_id_set(&t->lineage) || stream_id_set(&t->next_lineage) || has == 0 ||
+	             w->cfg->force;
 
 	if (has == h->device_bytes)
 		return 0;
@@ -352,7 +354,9 @@ begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, st
 		return -1;
 	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
 		return 0;
-	if (open_target(w, false, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
+	/* The name of a file that the first copy has made may be lost with the power. */
+	bool first = !stream_id_set(&journal_state(w->journal)->id);
+	if (open_target(w, first, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
 		return err_ctx(e, "an interrupted merge cannot be finished");
 	stream_in_close(w->in);
 	w->in = NULL;
