@@ -71,6 +71,16 @@ commit_target(struct target *t, const struct options *o, struct err *e)
 	                        : output_commit(&t->out, o->no_sync, e);
 }
 
+static int
+verify_target(const struct target *t, const struct sig *stored, struct err *e)
+{
+	const struct output *out = &t->out;
+
+	return disk_sync(out->disk, e) == 0
+	           ? readback_check(out->partial != NULL ? out->partial : out->path, stored, e)
+	           : -1;
+}
+
 /* The disk that is captured (d, with its layout l), and the source, which must not be in
  * use meanwhile. They are one disk, except with --shrink. */
 struct job {
@@ -80,7 +90,8 @@ struct job {
 	const struct shrink_result *shrunk; /* NULL: without --shrink */
 };
 
-/* The image gets its name only when its signature is right, too. */
+/* The image gets its name only when its signature is right, too, and with --verify only when it has been
+ * read back. */
 static int
 complete(const struct job *j, struct target *t, struct delta *delta,
     struct capture_stats *s, struct err *e)
@@ -95,10 +106,12 @@ complete(const struct job *j, struct target *t, struct delta *delta,
 		abort_target(t);
 		return -1;
 	}
+	if (o->verify && verify_target(t, &s->sig, e) != 0) {
+		abort_target(t);
+		return err_ctx(e, "--verify: there is no image");
+	}
 	if (commit_target(t, o, e) != 0)
 		return -1;
-	if (o->verify && readback_check(o->output, &s->sig, e) != 0)
-		return err_ctx(e, "--verify: the image must not be trusted");
 	return write_signature(o, &s->sig, e);
 }
 
