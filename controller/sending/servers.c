@@ -264,6 +264,14 @@ end(struct servers *x, const struct held *h)
 	link_ask(x->link, line);
 }
 
+static bool
+is_wanted(const struct servers *x, const struct held *h, struct swap_now now)
+{
+	const struct swap_session *s = swap_find_session(x->w, h->session);
+
+	return s != NULL && swap_wants_server(x->w, s, now.us);
+}
+
 /* A session that is over is held until its last statistics were read. */
 static bool
 is_over(const struct servers *x, struct held *h, struct swap_now now)
@@ -271,7 +279,7 @@ is_over(const struct servers *x, struct held *h, struct swap_now now)
 	const struct swap_session *s = swap_find_session(x->w, h->session);
 	double read_s = (double)h->stats_at.tv_sec + (double)h->stats_at.tv_nsec / 1e9;
 
-	if (s != NULL && swap_wants_server(x->w, s, now.us)) {
+	if (is_wanted(x, h, now)) {
 		h->unwanted = (struct swap_now){ 0 };
 		return false;
 	}
@@ -473,7 +481,7 @@ servers_close(struct servers *x)
 	if (x == NULL)
 		return;
 	for (int i = 0; i < HELD_MAX; i++)
-		any |= x->held[i].session != 0 && x->held[i].unwanted.us == 0;
+		any |= x->held[i].session != 0 && is_wanted(x, &x->held[i], now_is(x));
 	link_close(x->link, !any);
 	args_free(&x->start);
 	free(x);
