@@ -147,9 +147,8 @@ look_at(struct dolly_server *s, struct member *m)
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
 	server_note_busy(s);
-	/* A node that waits for its first place delays nobody, and has no deadline. */
-	bool counts = m->state == MEMBER_TAKES || m->aside;
-	if (counts && silent_us > s->cfg.deadline_us)
+	/* Until the first nodes get their places, nobody is delayed. */
+	if (s->beginning.begun && silent_us > s->cfg.deadline_us)
 		server_cut(s, m, "it was silent for longer than --deadline");
 	else if (m->state == MEMBER_TAKES && silent_us > aside_us(s, m))
 		server_set_aside(s, m);

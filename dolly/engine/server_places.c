@@ -83,8 +83,6 @@ server_leave_tree(struct dolly_server *s, struct member *m)
 void
 server_is_placed(struct dolly_server *s, struct member *m)
 {
-	if (m->state == MEMBER_WAITS)
-		m->heard_us = s->now_us;
 	m->lost = 0;
 	server_say_parent(s, m);
 }
@@ -99,7 +97,6 @@ server_place_leaves(struct dolly_server *s)
 		struct member *m = s->roster.members[i];
 		if (m->state != MEMBER_WAITS || !m->judge.suspect || m->aside || !s->beginning.begun)
 			continue;
-		m->heard_us = s->now_us;
 		if (m->whole)
 			let_go(s, m);
 		else if (roster_place_leaf(&s->roster, m))
@@ -114,7 +111,6 @@ server_place_leaves(struct dolly_server *s)
 bool
 server_place(struct dolly_server *s, struct member *m, const struct member *avoid)
 {
-	uint64_t heard_us = m->state == MEMBER_WAITS ? s->now_us : m->heard_us;
 	struct member *leaf;
 
 	if (m->judge.suspect) {
@@ -123,7 +119,6 @@ server_place(struct dolly_server *s, struct member *m, const struct member *avoi
 	}
 	if (!roster_place(&s->roster, m, avoid))
 		return false;
-	m->heard_us = heard_us;
 	server_is_placed(s, m);
 	if ((leaf = roster_leaf_too_many(&s->roster, m->parent)) != NULL) {
 		server_leave_tree(s, leaf);

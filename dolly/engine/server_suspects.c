@@ -75,6 +75,7 @@ separate(struct dolly_server *s, struct member *p, struct member *c)
 			return;
 		server_leave_tree(s, c);
 		(void)server_place(s, c, NULL);
+		server_settle(s, c); /* its children are elsewhere now */
 		return;
 	}
 	server_drop_at_parent(s, c);

@@ -1428,6 +1428,51 @@ old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every)
 	end_run();
 }
 
+/* Of suspects that wait until one of them has got its chunks, one hangs: it has the deadline that
+ * those with a place have, and not the time of those before it. */
+static void
+hangs_while_it_waits(uint32_t chunks)
+{
+	const struct member *waits;
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB };
+	start(3, chunks, 1);
+	for (uint32_t i = 1; i <= 3; i++)
+		make_old(&w.hosts[i]);
+	w.hosts[1].put_us = 3 * DEADLINE_US / chunks;
+	while (w.now_us < DEADLINE_US / 2)
+		step();
+	waits = dolly_server_roster(w.server)->members[1];
+	T_CHECK(waits->state == MEMBER_WAITS && !waits->placed);
+	w.hosts[2].hung = true;
+	while (w.now_us < 2 * DEADLINE_US)
+		step();
+	T_CHECK(waits->state == MEMBER_OUT && w.hosts[1].done_us == 0);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1);
+	T_CHECK(w.hosts[1].put == chunks && w.hosts[3].put == chunks && count_out() == 1);
+	end_run();
+}
+
+/* The link from the server is too slow, and the first node behind it gets another place when it is
+ * whole and the second one is not: it has lost its child then, and is let go. */
+static void
+parted_when_whole(uint32_t chunks)
+{
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .slow = 1024 * 1000000ull / US_A_KB };
+	start(2, chunks, 1);
+	w.hosts[2].put_us = CHUNK / 1024 * 2 * US_A_KB;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1 && count_out() == 0);
+	T_CHECK(w.hosts[1].put == chunks && w.hosts[2].put == chunks);
+	end_run();
+}
+
 /* What a stranger says: that it joins, that it is a child, or nothing that has a meaning. */
 static void
 say_something(struct buf *b)
@@ -1713,6 +1758,9 @@ main(int argc, char **argv)
 	old_ones(20, 200, 1, 7);
 	old_ones(20, 200, 3, 7);
 	old_ones(3, 200, 1, 1);
+	hangs_while_it_waits(100);
+	for (uint32_t chunks = 100; chunks <= 160; chunks += 20)
+		parted_when_whole(chunks);
 	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
 		for (unsigned arity = 1; arity <= 3; arity += 2)
 			foes(FOE_EVERY, 500, arity, f, seed);
