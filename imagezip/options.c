@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/number.h"
 #include "common/cli/cli_rows.h"
@@ -353,6 +354,16 @@ check_shrink(const struct options *o, struct err *e)
 	return 0;
 }
 
+/* Whether the output is a file, or will be one: a pipe cannot be read back, and a disk has more behind
+ * the image. */
+static bool
+is_file(const char *output)
+{
+	struct stat st;
+
+	return stat(output, &st) != 0 || S_ISREG(st.st_mode);
+}
+
 /* The whole image has to be in a file that can be read back. */
 static int
 check_verify(const struct options *o, struct err *e)
@@ -364,6 +375,8 @@ check_verify(const struct options *o, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "--verify cannot be combined with -i, --to, -D, -H, --changed-since, --encrypt or "
 		    "standard output");
+	if (!is_file(o->output))
+		return err_set(e, ERR_USAGE, "--verify needs a file, and %s is none", o->output);
 	return 0;
 }
 
