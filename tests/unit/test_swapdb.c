@@ -332,9 +332,9 @@ test_older(void)
 	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0 && w.sessions[0]->port == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
 	end(db, &w);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 6") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 7") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 5") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 6") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
