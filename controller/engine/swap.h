@@ -71,7 +71,9 @@ struct swap_node {
 	char name[SWAP_NAME_BYTES];
 	uint8_t mac[6];
 	char smbios[SMBIOS_BYTES]; /* its UUID or serial number; empty: it is known by its MAC address */
-	bool doubted;     /* another machine has that, too: it is known by its MAC address */
+	/* Another node has that, too; or two machines have reported with it, which counts until the file of
+	 * nodes has something else here.  In both cases it is known by its MAC address. */
+	bool doubted, of_two;
 	uint8_t ip[4];    /* that its last report came from; zeros: unknown */
 	uint32_t session; /* the one that it belongs to or has belonged to; 0: none */
 	enum swap_phase phase;

@@ -10,7 +10,7 @@
 bool
 swap_by_smbios(const struct swap_node *n)
 {
-	return n->smbios[0] != '\0' && !n->doubted;
+	return n->smbios[0] != '\0' && !n->doubted && !n->of_two;
 }
 
 struct swap_node *
@@ -37,6 +37,7 @@ swap_same_machine(const struct swap *w, const struct swap_node *n)
 void
 swap_take_machine(struct swap_node *n, const struct swap_node *other)
 {
+	n->of_two = n->of_two && strcmp(n->smbios, other->smbios) == 0;
 	memcpy(n->mac, other->mac, sizeof n->mac);
 	memcpy(n->smbios, other->smbios, sizeof n->smbios);
 	n->doubted = other->doubted;
@@ -92,7 +93,7 @@ doubt(struct swap *w, struct swap_now now, struct swap_node *n)
 	struct swap_session *s = swap_find_session(w, n->session);
 	const struct swap_node *other;
 
-	n->doubted = true;
+	n->of_two = true;
 	swap_touch_node(w, n);
 	if (s == NULL || s->state != SWAP_IS_RUNNING)
 		return;

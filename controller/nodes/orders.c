@@ -161,12 +161,13 @@ settle_other(const struct orders_config *c, const struct swap *w, const struct s
 
 	if (n->smbios[0] == '\0')
 		return 0;
-	other.doubted = !n->doubted;
+	other.doubted = swap_by_smbios(n);
+	other.of_two = false;
 	names_of(&other, ipxe, grub);
 	if (settle_file(c, w, ipxe, NULL, e) != 0 || settle_file(c, w, grub, NULL, e) != 0 ||
 	    path_in(path, c->folder, ipxe, e) != 0)
 		return -1;
-	if (!wanted || n->doubted || access(path, F_OK) != 0)
+	if (!wanted || !swap_by_smbios(n) || access(path, F_OK) != 0)
 		return 0;
 	return err_set(e, ERR_REFUSED, "it has another order, %s, which somebody else has given", ipxe);
 }

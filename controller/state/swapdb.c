@@ -16,7 +16,7 @@
 
 /* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
  * session a day for 27 years. */
-enum { VERSION = 6, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
+enum { VERSION = 7, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
 static int
 lock(struct swapdb *st, const char *folder, struct err *e)
@@ -84,7 +84,7 @@ static int
 open_db(struct swapdb *st, const char *folder, struct err *e)
 {
 	static const char *const upgrade[VERSION] = { swapdb_schema, swapdb_upgrade, swapdb_captures,
-		swapdb_places, swapdb_sending, swapdb_machines };
+		swapdb_places, swapdb_sending, swapdb_machines, swapdb_twins };
 	char path[PATH_BYTES];
 
 	if (make_folder(folder, e) != 0)

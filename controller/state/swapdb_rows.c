@@ -11,7 +11,7 @@
 	"id, image, request, words, stream, timeout_s, tries, state, place, began_s, ended_s, last, " \
 	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture, " \
 	"bandwidth_bits_per_s, wait, until, orders"
-#define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words, smbios"
+#define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words, smbios, of_two"
 
 const char swapdb_schema[] =
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
@@ -59,10 +59,14 @@ const char swapdb_machines[] = "BEGIN IMMEDIATE;"
 			       "ALTER TABLE node ADD COLUMN smbios TEXT NOT NULL DEFAULT '';"
 			       "PRAGMA user_version = 6;"
 			       "COMMIT;";
+const char swapdb_twins[] = "BEGIN IMMEDIATE;"
+			    "ALTER TABLE node ADD COLUMN of_two INTEGER NOT NULL DEFAULT 0;"
+			    "PRAGMA user_version = 7;"
+			    "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
 				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
-    "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+    "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
 const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
@@ -206,6 +210,7 @@ swapdb_bind_node(sqlite3_stmt *q, const struct swap_node *n)
 	text(q, 9, list);
 	text(q, 10, n->words);
 	text(q, 11, n->smbios);
+	sqlite3_bind_int(q, 12, n->of_two);
 }
 
 /* A text of a row that has to fit. */
@@ -396,7 +401,7 @@ int
 swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 {
 	char took[LIST_BYTES];
-	uint64_t session, phase, tries, power;
+	uint64_t session, phase, tries, power, of_two;
 
 	*n = (struct swap_node){ 0 };
 	bool ok = take_number(q, 0, UINT32_MAX - 1, &session) &&
@@ -407,7 +412,7 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	          take_seconds(q, 7, &n->since_s) &&
 	          take_text(q, 8, took, sizeof took) && take_times(took, n->took_s) &&
 	          take_text(q, 9, n->words, sizeof n->words) && take_text(q, 10, n->smbios, sizeof n->smbios) &&
-	          is_machine(n->smbios);
+	          is_machine(n->smbios) && take_number(q, 11, 1, &of_two);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of a node of session %lld has a value that no node has",
 		    (long long)sqlite3_column_int64(q, 0));
@@ -415,5 +420,6 @@ swapdb_read_node(sqlite3_stmt *q, struct swap_node *n, struct err *e)
 	n->phase = stored[phase];
 	n->tries = (unsigned)tries;
 	n->power = power != 0;
+	n->of_two = of_two != 0;
 	return 0;
 }

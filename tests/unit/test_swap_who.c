@@ -120,7 +120,7 @@ shared(void)
 	/* What c says of itself is not in its line, or a placeholder. */
 	T_CHECK(report(&w, "52-54-00-00-00-03,4c4c4544-0042-3510-8054-b4c04f4a3134", "loading", &e) == 0);
 	T_CHECK(report(&w, "52-54-00-00-00-03,00000000-0000-0000-0000-000000000000", "done", &e) == 0);
-	T_CHECK(w.nodes[2].phase == SWAP_DONE && s->count[SWAP_DONE] == 1 && !w.nodes[0].doubted);
+	T_CHECK(w.nodes[2].phase == SWAP_DONE && s->count[SWAP_DONE] == 1 && swap_by_smbios(&w.nodes[0]));
 	swap_free(&w);
 }
 
@@ -133,7 +133,7 @@ any_card(void)
 
 	set_up(&w, "node a 52:54:00:00:00:01 4c4c4544-0042-3510-8054-b4c04f4a3132\n");
 	T_CHECK(report(&w, "52-54-00-00-00-77,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) == 0);
-	T_CHECK(w.nodes[0].phase == SWAP_LOADING && !w.nodes[0].doubted);
+	T_CHECK(w.nodes[0].phase == SWAP_LOADING && swap_by_smbios(&w.nodes[0]));
 	/* An older system in memory says its MAC address alone. */
 	T_CHECK(report(&w, "52-54-00-00-00-01", "done", &e) == 0 && w.nodes[0].phase == SWAP_DONE);
 	swap_free(&w);
@@ -149,7 +149,7 @@ two_machines(void)
 	T_CHECK(report(&w, "52-54-00-00-00-01,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) == 0);
 	T_CHECK(report(&w, "52-54-00-00-00-77,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) != 0);
 	T_CHECK(e.kind == ERR_REFUSED && strstr(e.text, "this order is not for this machine") == e.text);
-	T_CHECK(w.nodes[0].doubted && strstr(s->last, "a is known by its MAC address") != NULL);
+	T_CHECK(!swap_by_smbios(&w.nodes[0]) && strstr(s->last, "a is known by its MAC address") != NULL);
 	T_CHECK(report(&w, "52-54-00-00-00-77,4c4c4544-0042-3510-8054-b4c04f4a3132", "done", &e) != 0 && e.kind == ERR_ABSENT);
 	T_CHECK(report(&w, "52-54-00-00-00-01,4c4c4544-0042-3510-8054-b4c04f4a3132", "done", &e) == 0);
 	T_CHECK(w.nodes[0].phase == SWAP_DONE);
@@ -157,7 +157,7 @@ two_machines(void)
 	/* A node that is known by its MAC address has the UUID of another one. */
 	set_up(&w, "node a 52:54:00:00:00:01 4c4c4544-0042-3510-8054-b4c04f4a3132\nnode b 52:54:00:00:00:02\n");
 	T_CHECK(report(&w, "52-54-00-00-00-02,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) != 0 && e.kind == ERR_REFUSED);
-	T_CHECK(w.nodes[0].doubted && report(&w, "52-54-00-00-00-02", "loading", &e) == 0 && w.nodes[1].phase == SWAP_LOADING);
+	T_CHECK(!swap_by_smbios(&w.nodes[0]) && report(&w, "52-54-00-00-00-02", "loading", &e) == 0 && w.nodes[1].phase == SWAP_LOADING);
 	swap_free(&w);
 	/* Neither what SMBIOS has nor the MAC address is of this node alone. */
 	s = set_up(&w, "node a 52:54:00:00:00:01 4c4c4544-0042-3510-8054-b4c04f4a3132\nnode b 52:54:00:00:00:01 serial:B7\n"
@@ -230,6 +230,50 @@ renewed(void)
 	swap_free(&w);
 }
 
+static bool
+takes_file(struct swap *w, const char *text)
+{
+	struct swap table;
+	struct err e;
+
+	swap_init(&table, &(struct swap_config){ .salt = "5a17" });
+	int rc = table_parse(&table, text, strlen(text), "nodes", &e);
+	if (rc == 0)
+		rc = swap_renew(w, &table, &e);
+	swap_free(&table);
+	return rc == 0;
+}
+
+/* That two machines have the UUID is not forgotten when the file of nodes is read again; it says
+ * nothing of another UUID. */
+static void
+not_forgotten(void)
+{
+	static const char first[] = "node a 52:54:00:00:00:01 4c4c4544-0042-3510-8054-b4c04f4a3132\n";
+	static const char second[] = "node a 52:54:00:00:00:01 4c4c4544-0042-3510-8054-b4c04f4a3133\n";
+	struct swap w;
+	struct err e;
+
+	set_up(&w, first);
+	T_CHECK(report(&w, "52-54-00-00-00-01,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) == 0);
+	T_CHECK(report(&w, "52-54-00-00-00-77,4c4c4544-0042-3510-8054-b4c04f4a3132", "loading", &e) != 0);
+	T_CHECK(takes_file(&w, first) && !swap_by_smbios(&w.nodes[0]) && w.nodes[0].phase == SWAP_LOADING);
+	T_CHECK(report(&w, "52-54-00-00-00-01", "done", &e) == 0);
+	swap_saved(&w);
+	T_CHECK(takes_file(&w, first) && !swap_by_smbios(&w.nodes[0]));
+	T_CHECK(takes_file(&w, second) && swap_by_smbios(&w.nodes[0]));
+	T_CHECK(takes_file(&w, first) && swap_by_smbios(&w.nodes[0]));
+	swap_free(&w);
+	/* Two lines of the file that had the same are mended there. */
+	set_up(&w, "node a 52:54:00:00:00:01 serial:A1\nnode b 52:54:00:00:00:02 serial:A1\n");
+	T_CHECK(!swap_by_smbios(&w.nodes[0]));
+	swap_stop(&w, (struct swap_now){ 3, 3 }, 1, &e);
+	swap_saved(&w);
+	T_CHECK(takes_file(&w, "node a 52:54:00:00:00:01 serial:A1\nnode b 52:54:00:00:00:02 serial:B1\n"));
+	T_CHECK(swap_by_smbios(&w.nodes[0]) && swap_by_smbios(&w.nodes[1]));
+	swap_free(&w);
+}
+
 static void
 reports(void)
 {
@@ -263,6 +307,7 @@ main(void)
 	two_machines();
 	tables();
 	renewed();
+	not_forgotten();
 	reports();
 	return t_done();
 }

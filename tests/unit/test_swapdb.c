@@ -103,12 +103,18 @@ test_comes_back(void)
 	swap_order_name(&w, &w.nodes[0], r.order);
 	swap_reported(&w, (struct swap_now){ now.us + 3000000, now.wall_s + 3 }, &r, (uint8_t[]){ 10, 9, 8, 7 }, &e);
 	swap_serves(&w, w.sessions[0], (uint8_t[]){ 239, 1, 2, 3 }, 7707);
+	strcpy(w.nodes[0].smbios, "serial:A1");
+	strcpy(w.nodes[1].smbios, "serial:B1");
+	w.nodes[0].of_two = w.nodes[1].of_two = true; /* reports of other machines had them */
 	T_CHECK(swapdb_save(db, &w, &e) == 0 && !w.nodes[0].unsaved && !w.sessions[0]->unsaved);
 	end(db, &w);
 
 	T_CHECK(swapdb_open(&db, folder, again, &e) == 0 && strcmp(salt, again) == 0);
 	fill(&w, again);
+	strcpy(w.nodes[0].smbios, "serial:A1");
+	strcpy(w.nodes[1].smbios, "serial:B2"); /* the file of nodes was mended */
 	T_CHECK(swapdb_load(db, &w, now, &e) == 0);
+	T_CHECK(!swap_by_smbios(&w.nodes[0]) && swap_by_smbios(&w.nodes[1]));
 	struct swap_session *s = swap_find_session(&w, id);
 	T_CHECK(s != NULL && s->state == SWAP_IS_RUNNING && s->total == 2 && s->tries == 3 && s->timeout_s == 600);
 	T_CHECK(memcmp(&s->sending, &wish.sending, sizeof s->sending) == 0);
@@ -323,7 +329,7 @@ test_older(void)
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
 	T_CHECK(run_sql(path, "ALTER TABLE session DROP COLUMN seen_s; ALTER TABLE session DROP COLUMN away_s; ALTER TABLE session DROP COLUMN capture; DROP TABLE course;"
-			      "ALTER TABLE node DROP COLUMN smbios; ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
+			      "ALTER TABLE node DROP COLUMN smbios; ALTER TABLE node DROP COLUMN of_two; ALTER TABLE session DROP COLUMN place; ALTER TABLE session ADD COLUMN slot INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session ADD COLUMN pid INTEGER NOT NULL DEFAULT 7; ALTER TABLE session ADD COLUMN pid_start INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session DROP COLUMN bandwidth_bits_per_s; ALTER TABLE session DROP COLUMN wait;"
 			      "ALTER TABLE session DROP COLUMN until; ALTER TABLE session DROP COLUMN orders;"
@@ -332,9 +338,9 @@ test_older(void)
 	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0 && w.sessions[0]->port == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
 	end(db, &w);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 7") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 8") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 6") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 7") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
@@ -344,7 +350,7 @@ test_impossible(void)
 	static const char *const wrong[] = { "UPDATE session SET state = 9", "UPDATE session SET place = '239.1.2.3:65536'", "UPDATE session SET place = '239.1.2:7'", "UPDATE session SET place = '239.1.2.3'",
 		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
-		"UPDATE node SET tries = -1", "UPDATE node SET smbios = '4C4C4544-0042-3510-8054-B4C04F4A3132'", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
+		"UPDATE node SET tries = -1", "UPDATE node SET of_two = 2", "UPDATE node SET smbios = '4C4C4544-0042-3510-8054-B4C04F4A3132'", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
 		"UPDATE session SET spent_s = -7", "UPDATE session SET wait = -1", "UPDATE session SET orders = printf('%.*c', 256, '/')", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
 	char path[300];
 
