@@ -85,10 +85,10 @@ streamed_each_present(struct streamed *d,
 	return 0;
 }
 
-/* Mark those of these sectors that the image stores; their pages are held.  Nothing is marked any
- * more when the boot area is in its place, since the table is cleared then. */
-static int
-mark(struct streamed *d, struct range r, bool local, struct err *e)
+/* The pages of the sectors are held.  Nothing is marked any more when the boot area is in its place,
+ * since the table is cleared then. */
+int
+streamed_mark(struct streamed *d, struct range r, bool local, struct err *e)
 {
 	size_t n = rangeset_count(&d->stored);
 
@@ -288,7 +288,7 @@ complete_sector(struct streamed *d, uint64_t sector, struct err *e)
 	if (streamed_fetch(d, data, sizeof data, sector * SECTOR_BYTES, e) != 0 ||
 	    below_write(&d->below, data, sizeof data, sector * SECTOR_BYTES, e) != 0)
 		return -1;
-	return mark(d, r, false, e);
+	return streamed_mark(d, r, false, e);
 }
 
 /* Complete the first and the last sector of [at, at + n), where they are written in part. */
@@ -326,7 +326,7 @@ write_held(struct streamed *d, const void *buf, uint64_t n, uint64_t at, struct 
 		return -1;
 	int rc = buf != NULL ? below_write(&d->below, buf, n, at, e)
 	                     : below_zero(&d->below, at, n, e);
-	return rc == 0 ? mark(d, sectors_of(at, n), true, e) : -1;
+	return rc == 0 ? streamed_mark(d, sectors_of(at, n), true, e) : -1;
 }
 
 /* Discard sectors that are present.  Where they are absent, the disk has what its former owner left
@@ -353,7 +353,7 @@ trim_held(struct streamed *d, const void *unused, uint64_t n, uint64_t at, struc
 		if (streamed_absent_run(d, r, &absent, &run, e) != 0 ||
 		    drop(d, (struct range){ r.off, run }, absent, e) != 0)
 			return -1;
-	return whole.len > 0 ? mark(d, whole, true, e) : 0;
+	return whole.len > 0 ? streamed_mark(d, whole, true, e) : 0;
 }
 
 /* A request to clear may have 4 GB, and mark more than the memory of the table has room for, so it is
@@ -436,7 +436,7 @@ put_held(struct streamed *d, struct range r, const uint8_t *data, uint64_t *writ
 		struct range run = { r.off, n };
 		if (absent && (below_write(&d->below, data, n * SECTOR_BYTES,
 				   r.off * SECTOR_BYTES, e) != 0 ||
-				  mark(d, run, false, e) != 0))
+				  streamed_mark(d, run, false, e) != 0))
 			return -1;
 		*written += absent ? n : 0;
 		data += n * SECTOR_BYTES;
@@ -490,6 +490,8 @@ end_flush(struct streamed *d, bool all, bool failed)
 	if (!failed && all)
 		d->all_done = d->flushes_begun;
 	d->flush_failed |= failed;
+	if (failed)
+		marks_note_failure(d->marks);
 	pthread_cond_broadcast(&d->flush_ended);
 }
 

@@ -35,6 +35,10 @@ struct streamed_config {
 	 * is. */
 	const char *table;
 	uint64_t table_memory_bytes; /* 0: TABLE_MEMORY_BYTES */
+	/* The file of marks (marks.h), so that another program can go on when this one is killed,
+	 * without loss; NULL: none.  If there are marks in it, they are taken over, and `anew` does
+	 * not count.  Not with a table in memory. */
+	const char *marks;
 	/* Begin anew, whatever is on the disk; else a disk that was begun goes on, and one that is
 	 * complete stays as it is. */
 	bool anew;
@@ -57,7 +61,8 @@ struct streamed;
 /* Open a disk that is to become what `source` holds: one that was begun goes on.  *source is
  * borrowed until streamed_close().  ERR_USAGE: the disk is too small, or there is no place for the
  * table; ERR_REFUSED: the disk is in use, or its table belongs to another image or disk;
- * ERR_FORMAT: the table is damaged where data was written locally; ERR_IO; ERR_NOMEM. */
+ * ERR_FORMAT: the table is damaged where data was written locally; ERR_IO; ERR_NOMEM; errors of
+ * marks_open(). */
 int streamed_open(
     struct streamed **, struct export *source, const struct streamed_config *, struct err *);
 /* Start the threads that write what was read, and fill the disk.  They work for the owner of the

@@ -53,6 +53,7 @@ struct streamed {
 	struct disk *disk;      /* owned */
 	struct disk *table_on;  /* owned; NULL: the table is on the disk, or in memory */
 	struct table *table;
+	struct marks *marks;    /* owned; NULL: they end with the process */
 	struct range table_at;  /* sectors of the disk that the table has; length 0: none */
 	bool cut;               /* the disk that is shown ends in front of the table */
 	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
@@ -89,6 +90,8 @@ int streamed_absent_run(
  * -1 then, and when the sector table cannot be read. */
 int streamed_each_present(struct streamed *,
     int (*present)(struct streamed *, struct range, struct err *), struct err *);
+/* Mark those of these sectors that the image stores, and that nobody else writes to meanwhile. */
+int streamed_mark(struct streamed *, struct range, bool local, struct err *);
 /* Write what is marked in the sector table, before more of it is marked than fits into memory. */
 int streamed_make_room(struct streamed *, struct err *);
 /* Write those of these sectors that are absent, with data of the source, and mark them.

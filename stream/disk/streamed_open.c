@@ -60,6 +60,44 @@ in_file(const struct streamed *d)
 	return d->cfg.table != NULL && !in_memory(d);
 }
 
+/* The marks of a program that was killed. */
+
+static bool
+were_marks(const struct streamed *d)
+{
+	return d->marks != NULL && marks_were_there(d->marks);
+}
+
+/* Whoever was killed may have begun anew; whoever goes on must not. */
+static int
+open_marks(struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (d->cfg.marks == NULL)
+		return 0;
+	if (in_memory(d))
+		return err_set(e, ERR_USAGE,
+		    "%s: a table in memory alone ends with the program, so its marks cannot be kept",
+		    d->cfg.marks);
+	if (marks_open(&d->marks, d->cfg.marks, e) != 0)
+		return -1;
+	o->table.marks = d->marks;
+	d->cfg.anew &= !were_marks(d);
+	return 0;
+}
+
+/* There is neither a disk that was begun nor one that is complete. */
+static int
+check_no_marks(const struct streamed *d, struct err *e)
+{
+	if (!were_marks(d))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: has marks of a disk that is being streamed, and %s is none", d->cfg.marks,
+	    d->cfg.disk);
+}
+
 /* What the image stores. */
 
 /* Sectors 0 to this number - 1 have all that is stored. */
@@ -576,6 +614,8 @@ go_on(struct opening *o, struct err *e)
 		    "%s: what is at byte %" PRIu64 " is not its sector table",
 		    disk_name(o->table.on), o->table.at_bytes);
 	note_place(o);
+	if (were_marks(d) && table_check_marks(d->table, e) != 0)
+		return -1;
 	if (!h->begun && table_set_begun(d->table, e) != 0)
 		return -1;
 	if (image_view_goes_on(d, e) != 0 || below_init(&d->below, d->disk, d->table, e) != 0)
@@ -622,6 +662,8 @@ open_all(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
+	if (open_marks(o, e) != 0)
+		return -1;
 	if (d->disk == NULL &&
 	    disk_open(&d->disk, d->cfg.disk, DISK_READ | DISK_WRITE, e) != 0)
 		return -1;
@@ -638,7 +680,7 @@ open_all(struct opening *o, struct err *e)
 	if (was_begun(o))
 		return hide_partitions(d, e) == 0 ? go_on(o, e) : -1;
 	int complete = is_complete(o, e);
-	if (complete < 0)
+	if (complete < 0 || (!complete && check_no_marks(d, e) != 0))
 		return -1;
 	if (hide_partitions(d, e) != 0)
 		return -1;
@@ -680,6 +722,8 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 	o.table.memory_bytes =
 	    cfg->table_memory_bytes != 0 ? cfg->table_memory_bytes : TABLE_MEMORY_BYTES;
 	int rc = open_all(&o, e);
+	if (rc == 0)
+		rc = table_serve_marks(o.d->table, e);
 	boot_area_free(&o.boot_area);
 	if (rc != 0) {
 		streamed_close(o.d, &ignored);
@@ -738,6 +782,7 @@ streamed_close(struct streamed *d, struct err *e)
 	if (d->hidden && (!d->opened || atomic_load(&d->finished)))
 		disk_reread_partitions(d->disk, &ignored);
 	table_close(d->table);
+	marks_close(d->marks, d->opened && rc == 0);
 	disk_close(d->table_on, &ignored);
 	if (disk_close(d->disk, rc == 0 ? e : &ignored) != 0)
 		rc = -1;

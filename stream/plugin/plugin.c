@@ -138,7 +138,7 @@ ndz_config(const char *key, const char *value)
 	if (rc == 0)
 		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
 			     "store, work, group-key, verify-key, decrypt, size and cache; and disk, table, "
-			     "table-memory, status, fill, rate, when-idle, timeout, anew, zero, discard, "
+			     "table-memory, marks, status, fill, rate, when-idle, timeout, anew, zero, discard, "
 			     "order and record",
 		    key);
 	return rc == 1 ? 0 : -1;
@@ -522,6 +522,8 @@ static struct nbdkit_plugin plugin = {
 	    "disk=DISK         becomes what the image holds, and is served meanwhile\n"
 	    "table=FILE        for the sector table, or memory; else it is on the disk\n"
 	    "table-memory=N    for the part of the table that is in memory (64M)\n"
+	    "marks=FILE        on tmpfs: what is not in the table yet, for who goes on when\n"
+	    "                  nbdkit is killed; empty at the beginning\n"
 	    "status=SOCKET     where the disk's status can be asked for, as JSON\n"
 	    "fill=no           fetch only what is read\n"
 	    "rate=N            fetch in the background at N bits a second at most\n"

@@ -126,6 +126,8 @@ set(const char *key, const char *value)
 		return set_path(&config.disk, value);
 	if (strcmp(key, "table") == 0)
 		return set_table(value);
+	if (strcmp(key, "marks") == 0)
+		return set_path(&config.marks, value);
 	if (strcmp(key, "status") == 0)
 		return set_path(&status_path, value);
 	if (strcmp(key, "table-memory") == 0)

@@ -231,6 +231,7 @@ frame_dirty(struct table *t, struct frame *f, bool local)
 		t->ndirty++;
 		lru_touch(&t->recent, entry_of(t, f), true);
 	}
+	atomic_signal_fence(memory_order_seq_cst); /* its bits are set before */
 	f->dirty = true;
 	f->dirty_local |= local;
 }
@@ -239,6 +240,7 @@ void
 frame_taken(struct table *t, struct frame *f)
 {
 	f->writing = true;
+	atomic_signal_fence(memory_order_seq_cst); /* killed in between, it has both */
 	f->dirty = f->dirty_local = false;
 	gist_changed(t, f, 0);
 }

@@ -87,7 +87,10 @@ make_room(struct table *t, struct err *e)
 	uint64_t seed;
 
 	random_bytes(&seed, sizeof seed);
-	t->frames = calloc(t->max, sizeof *t->frames);
+	t->frames = t->marks != NULL ? marks_room(t->marks, t->max, e)
+	                             : calloc(t->max, sizeof *t->frames);
+	if (t->marks != NULL && t->frames == NULL)
+		return -1;
 	t->gist = calloc(t->nframes, sizeof *t->gist);
 	t->outlines = calloc(t->noutlines + 1, sizeof *t->outlines);
 	t->summary = calloc(t->nsummary, FRAME_BITS_BYTES);
@@ -110,8 +113,10 @@ new_table(const struct table_config *cfg, const struct table_header *h, struct e
 	}
 	pthread_mutex_init(&t->lock, NULL);
 	t->on = cfg->on;
+	t->marks = cfg->marks;
 	t->at_bytes = cfg->at_bytes;
 	t->header = *h;
+	t->header_sequence = h->sequence;
 	t->nframes = frames_for(h->sectors);
 	t->nsummary = summary_for(t->nframes);
 	divide_memory(t, cfg->memory_bytes);
@@ -128,7 +133,8 @@ table_close(struct table *t)
 		return;
 	lru_fini(&t->recent);
 	pthread_mutex_destroy(&t->lock);
-	free(t->frames);
+	if (t->marks == NULL)
+		free(t->frames);
 	free(t->gist);
 	free(t->outlines);
 	free(t->summary);
@@ -160,6 +166,7 @@ write_headers(struct table *t, struct err *e)
 	uint8_t h[PIECE_BYTES];
 
 	table_header_put(&t->header, h);
+	t->header_sequence = t->header.sequence;
 	for (unsigned i = 0; i < HEADER_FRAMES; i++)
 		if (write_block(t, i, h, sizeof h, e) != 0 || disk_sync(t->on, e) != 0)
 			return -1;
@@ -350,6 +357,26 @@ table_header(const struct table *t)
 	return &t->header;
 }
 
+int
+table_check_marks(const struct table *t, struct err *e)
+{
+	struct table_header on_disk = t->header;
+
+	on_disk.sequence = t->header_sequence;
+	return marks_check(t->marks, &on_disk, e);
+}
+
+int
+table_serve_marks(struct table *t, struct err *e)
+{
+	struct marks_head h = { .sequence = t->header_sequence, .frames = t->nframes };
+
+	if (t->marks == NULL)
+		return 0;
+	memcpy(h.id, t->header.id, sizeof h.id);
+	return marks_serve(t->marks, &h, e);
+}
+
 static int
 write_changed_headers(struct table *t, struct err *e)
 {
@@ -372,6 +399,12 @@ table_set_closed(struct table *t, bool closed, struct err *e)
 	if (t->header.closed == closed)
 		return 0;
 	t->header.closed = closed;
+	return write_changed_headers(t, e);
+}
+
+int
+table_leave_marks(struct table *t, struct err *e)
+{
 	return write_changed_headers(t, e);
 }
 

@@ -18,6 +18,7 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/disk/rangeset.h"
+#include "stream/table/marks.h"
 #include "stream/table/piece.h"
 
 enum {
@@ -32,6 +33,8 @@ struct table_config {
 	struct disk *on;   /* borrowed; NULL: the table is in memory alone */
 	uint64_t at_bytes; /* byte of `on` where it begins, a multiple of 4096 */
 	uint64_t memory_bytes; /* for the part that is in memory; TABLE_MEMORY_BYTES_MIN at least */
+	struct marks *marks;   /* has the marks; borrowed until table_close(); NULL: they end with
+	                        * the process */
 };
 
 /* The size in bytes of a table of this many sectors, a multiple of 4096. */
@@ -65,6 +68,14 @@ bool table_is_served(const struct table *);
 /* Free the table.  What was not flushed is forgotten.  NULL is allowed. */
 void table_close(struct table *);
 const struct table_header *table_header(const struct table *);
+/* From now on the marks of this table outlive the process: those of an earlier one are in it.  Nothing
+ * is done for a table without struct marks.  Errors of marks_serve(). */
+int table_serve_marks(struct table *, struct err *);
+/* Are the earlier marks those of this table, which was opened?  Errors of marks_check(). */
+int table_check_marks(const struct table *, struct err *);
+/* A program serves the disk without the marks of the one before, which count no more: the headers
+ * get another sequence, and are flushed. */
+int table_leave_marks(struct table *, struct err *);
 /* Note that the disk has its marker: what is on the disk counts from now on.  The header is
  * written and flushed. */
 int table_set_begun(struct table *, struct err *);

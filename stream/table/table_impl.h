@@ -40,6 +40,13 @@ struct frame {
 	uint8_t bits[FRAME_BITS_BYTES];
 };
 
+/* The file of marks has them in this form (marks.h). */
+_Static_assert(sizeof(struct frame) == MARKS_SLOT_BYTES, "a slot of marks is a frame");
+_Static_assert(offsetof(struct frame, dirty) == 8 && offsetof(struct frame, dirty_local) == 9 &&
+		       offsetof(struct frame, writing) == 10 &&
+		       offsetof(struct frame, local) == 11 && offsetof(struct frame, bits) == 12,
+    "a slot of marks has what a frame has");
+
 enum { OUTLINE_BOUNDS = 5 };
 
 /* The bits of a frame that has few runs. */
@@ -54,6 +61,7 @@ struct table {
 	struct disk *on; /* NULL: in memory alone */
 	uint64_t at_bytes;
 	struct table_header header; /* its sequence is that of the last flush */
+	uint64_t header_sequence; /* of the headers on the disk */
 	uint64_t nframes, nsummary; /* frames of sectors, and of the summary */
 	bool failed;                /* a flush has failed */
 	_Atomic uint32_t *gist; /* one for each frame; written with the lock, read without it */
@@ -61,7 +69,8 @@ struct table {
 	atomic_uint ndirty; /* frames that are protected; written with the lock, read without it */
 	pthread_mutex_t lock;       /* guards all that follows */
 	struct lru recent;          /* of the frames in memory, by number */
-	struct frame *frames;
+	struct frame *frames; /* in `marks`, if there are some */
+	struct marks *marks;  /* borrowed, or NULL */
 	uint32_t max; /* frames that fit into memory; set once */
 	struct outline *outlines; /* of the frame i at i % noutlines */
 	size_t noutlines;         /* set once; 0: the table is in memory alone */
