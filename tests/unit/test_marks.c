@@ -36,6 +36,7 @@ enum {
 	PLACE_BYTES = PLACE_SECTORS * SECTOR_BYTES,
 	KILLS_OF_DISK = 10, /* then another disk begins */
 	REQUESTS_MOST = 40,
+	OPENING_MOST_US = 6000,
 };
 
 /* The first sectors of the disk, and those around the borders of frames and of pieces. */
@@ -298,6 +299,17 @@ make_disk(void)
 			model[p][i] = image_byte(places[p] * SECTOR_BYTES + i);
 }
 
+/* Servers that are killed, too, while they take over, or have just done so. */
+static void
+kill_amid_opening(bool fill)
+{
+	while (draw(3) == 0) {
+		start_server(fill);
+		usleep((useconds_t)draw(OPENING_MOST_US));
+		end_server(true);
+	}
+}
+
 /* Some requests, of which the last one may not be answered before the server is killed; another
  * server is asked it again. */
 static void
@@ -319,6 +331,7 @@ kill_once(bool fill)
 		}
 	}
 	end_server(true);
+	kill_amid_opening(fill);
 	start_server(fill);
 	ask(&q);
 	await(&q);
