@@ -118,7 +118,7 @@ status(struct options *o, struct err *e)
 	return far_status(&o->pair.to, &s, e) == 0 ? report_status(o, &s, e) : -1;
 }
 
-/* Returns 0, EXIT_UNTRACKED when the device is there without a tracker, or -1. */
+/* Returns 0, EXIT_UNTRACKED when the device is not tracked now, or -1. */
 static int
 begin_tracking(struct options *o, struct err *e)
 {
@@ -134,7 +134,7 @@ begin_tracking(struct options *o, struct err *e)
 
 	if (rc == 0)
 		rc = report_tracked(o, &r, e);
-	return rc == 0 && r.there && !r.tracked ? EXIT_UNTRACKED : rc;
+	return rc == 0 && !r.tracked ? EXIT_UNTRACKED : rc;
 }
 
 static int

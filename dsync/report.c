@@ -222,7 +222,7 @@ tracked_json(const struct track_report *r, struct err *e)
 	json_bool(j, "anew", r->anew);
 	if (r->why[0] != '\0')
 		json_string(j, "why", r->why);
-	if (r->there && !r->tracked) {
+	if (!r->tracked) {
 		err_set(&untracked, ERR_IO, "/dev/mapper/%s is not tracked: %s", r->name, r->why);
 		failure_put(j, untracked.text, "untracked", EXIT_UNTRACKED);
 	}

@@ -155,3 +155,15 @@ record_identity(
 	record_close(&r);
 	return 0;
 }
+
+bool
+record_beneath(const char *folder, const char *name)
+{
+	struct record r;
+	struct err ignored;
+	bool beneath = name_file(&r, folder, name, &ignored) == 0 &&
+	               record_read(&r, &ignored) == 0 && r.beneath;
+
+	record_close(&r);
+	return beneath;
+}

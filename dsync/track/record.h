@@ -51,4 +51,8 @@ void record_close(struct record *); /* free it and release the lock; zeros are a
 int record_identity(
     const char *folder, const char *name, char out[MAPPED_WORD_BYTES], struct err *);
 
+/* Whether there is a record of this name, of a tracker that takes the name of its device.  No lock is
+ * taken. */
+bool record_beneath(const char *folder, const char *name);
+
 #endif /* DSYNC_TRACK_RECORD_H */

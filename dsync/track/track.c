@@ -119,15 +119,14 @@ linear_table(const struct record *r, char line[MAPPED_LINE_BYTES])
 	    r->device_bytes / SECTOR_BYTES, r->device);
 }
 
-/* Remove the device beneath, if nothing uses it. */
-static void
-remove_below(const char *name)
+/* Remove the device beneath, if it is there.  ERR_IO, such as when something uses it. */
+static int
+remove_below(const char *name, struct err *e)
 {
-	char below[MAPPED_WORD_BYTES];
-	struct err ignored;
+	char below[MAPPED_WORD_BYTES], mapped[MAPPED_WORD_BYTES];
 
 	below_name(name, below);
-	mapper_remove(below, &ignored);
+	return mapper_name(below, mapped) ? mapper_remove(below, e) : 0;
 }
 
 /* Make the device beneath the tracker with this table, and the tracker's table. */
@@ -140,7 +139,9 @@ make_below(const struct record *r, const char *name, const char *table,
 	below_name(name, below);
 	mapped_path(below, path);
 	era_table(r, path, line);
-	remove_below(name); /* left from a start that was killed */
+	/* Left from a start that was killed, or by LVM, which has put the device's own table back. */
+	if (remove_below(name, e) != 0)
+		return -1;
 	return mapper_create(below, table, false, e);
 }
 
@@ -150,13 +151,29 @@ static int
 stand_on(const struct record *r, const char *name, struct err *e)
 {
 	char own[MAPPED_LINE_BYTES], line[MAPPED_LINE_BYTES];
+	struct err ignored;
 
 	linear_table(r, own);
 	if (make_below(r, name, own, line, e) != 0)
 		return -1;
 	if (mapper_create(name, line, false, e) == 0)
 		return 0;
-	remove_below(name);
+	remove_below(name, &ignored);
+	return -1;
+}
+
+/* Replace the table of a device by the tracker's.  If dm-era fails to begin, such as for lack of room in
+ * its metadata, the kernel leaves the device with the new table, suspended: it gets its own again. */
+static int
+replace_or_restore(const char *name, const char *line, const char *table, struct err *e)
+{
+	struct err late;
+
+	if (mapper_replace(name, line, e) == 0)
+		return 0;
+	if (mapper_replace(name, table, &late) != 0)
+		return *e = late, -1;
+	remove_below(name, &late);
 	return -1;
 }
 
@@ -169,13 +186,10 @@ go_beneath(const struct record *r, const char *name, struct err *e)
 	if (mapper_text(name, &table, e) != 0)
 		return -1;
 	int rc = make_below(r, name, table, line, e);
+	if (rc == 0)
+		rc = replace_or_restore(name, line, table, e);
 	free(table);
-	if (rc != 0)
-		return -1;
-	if (mapper_replace(name, line, e) == 0)
-		return 0;
-	remove_below(name);
-	return -1;
+	return rc;
 }
 
 /* The mapped device is there without a tracker, so that what is on it can be used. */
@@ -216,16 +230,11 @@ leave_beneath(const char *name, struct err *e)
 	return rc;
 }
 
-/* Remove the tracker, or the device that stands in for it. */
+/* Take the tracker away; the device beneath remains. */
 static int
 take_down(const struct record *r, const char *name, struct err *e)
 {
-	bool era = is_era(name);
-	int rc = !r->beneath ? mapper_remove(name, e) : era ? leave_beneath(name, e) : 0;
-
-	if (rc == 0 && era)
-		remove_below(name);
-	return rc;
+	return r->beneath ? leave_beneath(name, e) : mapper_remove(name, e);
 }
 
 /* Activate the tracker, after it was decided whether what was noted counts. */
@@ -243,7 +252,8 @@ activate(struct record *r, struct track_report *out, struct err *e)
 	out->tracked = true;
 	if (mapper_generation(out->name, word, e) == 0 && mark_active(r, word, e) == 0)
 		return 0;
-	take_down(r, out->name, &late);
+	if (take_down(r, out->name, &late) == 0)
+		remove_below(out->name, &late);
 	return -1;
 }
 
@@ -330,23 +340,24 @@ track_start(const char *folder, const char *name, struct track_report *out, stru
 static int
 drop_snapshot(const char *name, struct err *e)
 {
-	if (!is_era(name) || cowsnap_tidy(name, e) == 0)
+	char below[MAPPED_WORD_BYTES];
+
+	below_name(name, below);
+	if (cowsnap_tidy(below, e) == 0)
 		return 0;
 	return e->kind == ERR_UNSUPPORTED ? 0 : -1; /* no snapshot can be taken of that */
 }
 
-/* End the tracker; with `clean`, the next activation continues where this one has ended. */
+/* End a tracker that is active. */
 static int
-stop(struct record *r, const char *name, bool clean, struct err *e)
+stop_active(struct record *r, const char *name, bool clean, struct err *e)
 {
 	struct stream_id generation;
-	char path[RECORD_PATH_BYTES], word[MAPPED_WORD_BYTES];
+	char word[MAPPED_WORD_BYTES];
 
-	mapped_path(name, path);
-	if (check_unused(path, e) != 0 || drop_snapshot(name, e) != 0 ||
-	    mapper_generation(name, word, e) != 0)
+	if (mapper_generation(name, word, e) != 0)
 		return -1;
-	bool ours = is_era(name) && strcmp(word, r->active) == 0;
+	bool ours = strcmp(word, r->active) == 0;
 	if (take_down(r, name, e) != 0)
 		return -1;
 	memset(&r->generation, 0, sizeof r->generation);
@@ -358,6 +369,26 @@ stop(struct record *r, const char *name, bool clean, struct err *e)
 		return -1;
 	r->generation = generation;
 	return record_save(r, e);
+}
+
+/* End the tracker, or remove what is there without it: the device that stands in for it, or the device
+ * beneath, if LVM has put the table of its volume back or has removed the volume.  With `clean`, the
+ * next activation continues where this one has ended. */
+static int
+stop(struct record *r, const char *name, bool clean, struct err *e)
+{
+	char path[RECORD_PATH_BYTES], mapped[MAPPED_WORD_BYTES];
+	bool era = is_era(name), stand_in = !era && !r->beneath && mapper_name(name, mapped);
+	int rc = 0;
+
+	mapped_path(name, path);
+	if (((era || stand_in) && check_unused(path, e) != 0) || drop_snapshot(name, e) != 0)
+		return -1;
+	if (era)
+		rc = stop_active(r, name, clean, e);
+	else if (stand_in)
+		rc = mapper_remove(name, e);
+	return rc == 0 ? remove_below(name, e) : rc;
 }
 
 int
@@ -377,13 +408,12 @@ track_stop(const char *folder, const char *name, struct err *e)
 int
 track_forget(const char *folder, const char *name, struct err *e)
 {
-	char mapped[MAPPED_WORD_BYTES];
 	struct record r;
 	int rc = record_begin(&r, folder, name, false, e);
 
 	if (rc == 0)
 		rc = record_read(&r, e);
-	if (rc == 0 && mapper_name(name, mapped) && is_era(name))
+	if (rc == 0)
 		rc = stop(&r, name, false, e);
 	if (rc == 0)
 		rc = record_remove(&r, e);
@@ -410,7 +440,8 @@ take_name(char to[MAPPED_WORD_BYTES], const char *name, struct err *e)
 	return 0;
 }
 
-/* Choose the mapped device's name: that of a mapped device which is in use, or one of its own. */
+/* Choose the mapped device's name: that of a mapped device which is in use, or whose tracker has taken
+ * its name before, as LVM may have put its table back since; or one of its own. */
 static int
 choose_name(const struct track_config *c, struct track_report *out, struct err *e)
 {
@@ -418,11 +449,12 @@ choose_name(const struct track_config *c, struct track_report *out, struct err *
 	const char *last = strrchr(c->device, '/');
 	struct err reason;
 
-	out->beneath = mapper_name(c->device, mapped) && check_unused(c->device, &reason) != 0;
+	out->beneath = mapper_name(c->device, mapped) &&
+	               (record_beneath(c->folder, mapped) || check_unused(c->device, &reason) != 0);
 	if (out->beneath && c->name != NULL && strcmp(c->name, mapped) != 0)
 		return err_set(e, ERR_USAGE,
-		    "%s is in use as %s: the tracker takes this name, and needs no other", c->device,
-		    mapped);
+		    "%s is in use, or was tracked, as %s: the tracker takes this name, and no other",
+		    c->device, mapped);
 	snprintf(own, sizeof own, "%.50s-tracked", last != NULL ? last + 1 : c->device);
 	return take_name(out->name, out->beneath ? mapped : c->name != NULL ? c->name : own, e);
 }
@@ -446,13 +478,14 @@ prepare_metadata(const struct track_config *c, struct err *e)
 
 /* Whether the record that is there, if any, may be replaced: the tracker is not active. */
 static int
-check_new(const char *name, const struct record *r, struct err *e)
+check_new(const char *name, const struct record *r, bool force, struct err *e)
 {
 	if (is_era(name))
 		return err_set(e, ERR_USAGE, "%s is tracked already", name);
-	if (r->device[0] != '\0')
+	if (r->device[0] != '\0' && !force)
 		return err_set(e, ERR_USAGE,
-		    "%s has a record already: \"dsync start %s\" activates it", r->path, name);
+		    "%s is there already: \"dsync start %s\" activates its tracker, --force begins anew",
+		    r->path, name);
 	return 0;
 }
 
@@ -486,7 +519,7 @@ set_up(const struct track_config *c, struct record *r, struct track_report *out,
 
 	if (rc != 0 && reason.kind != ERR_ABSENT)
 		return *e = reason, -1;
-	if (check_new(out->name, r, e) != 0 || take_path(r->device, c->device, e) != 0 ||
+	if (check_new(out->name, r, c->force, e) != 0 || take_path(r->device, c->device, e) != 0 ||
 	    take_path(r->metadata, c->metadata, e) != 0 || prepare_metadata(c, e) != 0)
 		return -1;
 	r->beneath = out->beneath;

@@ -22,7 +22,7 @@ struct track_config {
 	const char *metadata; /* a device for what dm-era notes */
 	const char *name;     /* of the mapped device; NULL: chosen */
 	uint64_t block_bytes; /* of the blocks whose changes are noted; 0: 64 KiB */
-	bool force;           /* replace whatever the metadata device holds */
+	bool force;           /* replace whatever the metadata device holds, and a record */
 };
 
 struct track_report {
@@ -46,8 +46,9 @@ struct track_cost {
 int track_cost(const struct track_config *, struct track_cost *, struct err *);
 /* Track a device from now on: write its record, and activate the tracker.  A device that is in use
  * and is no mapped device cannot be tracked now: only its record is written, and report->there
- * is false.  ERR_USAGE: a name or a path has blanks, or the device is tracked already;
- * ERR_REFUSED: the metadata device holds something, and `force` is not set, or is in use; ERR_IO. */
+ * is false.  ERR_USAGE: a name or a path has blanks, the device is tracked already, or there is a
+ * record, and `force` is not set; ERR_REFUSED: the metadata device holds something, and `force` is
+ * not set, or is in use; ERR_IO. */
 int track_new(const struct track_config *, struct track_report *, struct err *);
 /* Activate the tracker NAME, of which there is a record.  Where the metadata cannot be used, the
  * mapped device is made without a tracker, and report->tracked is false.  ERR_ABSENT: there is
@@ -55,9 +56,10 @@ int track_new(const struct track_config *, struct track_report *, struct err *);
  * ERR_IO. */
 int track_start(const char *folder, const char *name, struct track_report *, struct err *);
 /* End the tracker NAME, and write a generation into its metadata, by which track_start() knows
- * that nobody has activated it in between.  ERR_REFUSED: the device is in use; ERR_ABSENT, ERR_IO. */
+ * that nobody has activated it in between.  If it is not active, what is left of it is removed.
+ * ERR_REFUSED: the device is in use; ERR_ABSENT, ERR_IO. */
 int track_stop(const char *folder, const char *name, struct err *);
-/* End the tracker NAME, if it is active, and remove its record.  Errors as track_stop(). */
+/* End the tracker NAME without a generation, and remove its record.  Errors as track_stop(). */
 int track_forget(const char *folder, const char *name, struct err *);
 
 #endif /* DSYNC_TRACK_TRACK_H */

@@ -17,7 +17,8 @@ enum { DEVICE_BYTES = 7 << 20 };
 
 static const struct stream_id identity = { { 1, 2 } }, ended = { { 3, 4 } };
 static struct stream_id in_metadata;
-static bool in_use;
+static bool in_use, era_fails;
+static char table_now[MAPPED_LINE_BYTES], removed[MAPPED_WORD_BYTES];
 static struct err e;
 
 /* What the library asks of the system: a file of this size is a block device, and the
@@ -87,15 +88,17 @@ superblock_write(
 int
 superblock_clear(const char *metadata, struct err *why)
 {
-	return err_set(why, ERR_IO, "%s: is not cleared here", metadata);
+	(void)metadata, (void)why;
+	in_metadata = (struct stream_id){ 0 };
+	return 0;
 }
 
 /* The device mapper: a mapped device that has a table of its own, and a tracker's
- * then. */
+ * then.  All paths lead to it. */
 bool
 mapper_name(const char *device, char name[MAPPED_WORD_BYTES])
 {
-	snprintf(name, MAPPED_WORD_BYTES, "%s", device);
+	snprintf(name, MAPPED_WORD_BYTES, "%s", device[0] == '/' ? "vol" : device);
 	return true;
 }
 
@@ -125,14 +128,17 @@ mapper_create(const char *name, const char *table, bool read_only, struct err *w
 int
 mapper_replace(const char *name, const char *table, struct err *why)
 {
-	(void)name, (void)table, (void)why;
+	snprintf(table_now, sizeof table_now, "%s", table);
+	if (era_fails && strstr(table, " era ") != NULL)
+		return err_set(why, ERR_IO, "%s: has no room for what is noted", name);
 	return 0;
 }
 
 int
 mapper_remove(const char *name, struct err *why)
 {
-	(void)name, (void)why;
+	(void)why;
+	snprintf(removed, sizeof removed, "%s", name);
 	return 0;
 }
 
@@ -187,6 +193,51 @@ goes_on(void)
 	return !out.anew;
 }
 
+/* The device has its own table again, which its tracker had taken: a tracker is begun anew
+ * only if that is wanted, and under the same name, also while the device is not in use. */
+static void
+test_same_name(void)
+{
+	struct track_config c = { .folder = scratch_dir, .device = in_scratch("device"),
+		.metadata = in_scratch("metadata") };
+	struct track_report out;
+
+	save_record(DEVICE_BYTES);
+	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(strstr(e.text, "dsync start vol") != NULL);
+	c.force = true;
+	T_CHECK(track_new(&c, &out, &e) == 0 && strcmp(out.name, "vol") == 0);
+	T_CHECK(out.beneath && out.tracked && out.anew);
+}
+
+/* It has its own table again, and is mounted: an end removes what is left beneath, and what
+ * the last clean end has noted stays. */
+static void
+test_left_beneath(void)
+{
+	save_record(DEVICE_BYTES);
+	in_metadata = ended;
+	in_use = true;
+	removed[0] = '\0';
+	T_CHECK(track_stop(scratch_dir, "vol", &e) == 0 && strcmp(removed, "vol-below") == 0);
+	in_use = false;
+	T_CHECK(goes_on());
+}
+
+/* The tracker's table is refused when it is to begin: the device gets its own again. */
+static void
+test_own_table_again(void)
+{
+	struct track_report out;
+
+	save_record(DEVICE_BYTES);
+	era_fails = true;
+	T_CHECK(track_start(scratch_dir, "vol", &out, &e) == 0 && !out.tracked);
+	T_CHECK(strstr(out.why, "no room") != NULL);
+	T_CHECK(strcmp(table_now, "0 14336 linear 8:16 0") == 0);
+	era_fails = false;
+}
+
 /* Of 7 MiB: 112 blocks of 64 KiB, or 1,792 of 4 KiB; in memory, bits are kept by eight bytes. */
 static void
 test_cost(void)
@@ -221,6 +272,9 @@ main(void)
 	save_record(DEVICE_BYTES);
 	in_metadata = identity;
 	T_CHECK(!goes_on());
+	test_same_name();
+	test_left_beneath();
+	test_own_table_again();
 	scratch_done();
 	return t_done();
 }
