@@ -24,6 +24,7 @@ enum {
 	NEXT = 4,              /* blocks behind the one that is read, in order */
 	SIXTY_FOURTH = TOC_BLOCK_BYTES / 64,
 	NEARLY_ALL = 56, /* sixty-fourths of a block; the others may be on their way */
+	BEHIND = 4,      /* sixty-fourths behind what was read, where the next read in order may begin */
 	TRIES = 3,
 };
 
@@ -262,14 +263,27 @@ blocks_read(
 	return (ssize_t)n;
 }
 
-/* Is the block in memory or in the folder, or is it the next one in order? */
+/* Was something read shortly before byte `at` of a pack? */
 static bool
-is_near(struct blocks *b, const struct pack *p, uint32_t block)
+follows_read(const struct pack *p, uint64_t at)
+{
+	uint64_t i = at / SIXTY_FOURTH;
+
+	for (uint64_t k = 1; k <= BEHIND && k <= i; k++)
+		if ((p->seen[(i - k) / 64] >> (i - k) % 64 & 1) != 0)
+			return true;
+	return false;
+}
+
+/* Is the block in memory or in the folder, or is it the next one in order for who reads from byte `at` of
+ * the pack on?  Who reads anywhere in the block behind one that was read is not in order. */
+static bool
+is_near(struct blocks *b, const struct pack *p, uint32_t block, uint64_t at)
 {
 	return stock_has(b->kept, block_key(p, block)) ||
 	       blockfiles_have(b->files, p->id, (uint64_t)block * TOC_BLOCK_BYTES,
 		   block_bytes(p->bytes, block)) ||
-	       (block > 0 && was_read(p, block - 1));
+	       (block > 0 && was_read(p, block - 1) && follows_read(p, at));
 }
 
 static int
@@ -297,7 +311,7 @@ blocks_read_range(
 	if (n == 0 || at >= p->bytes || n > p->bytes - at)
 		return blocks_read(b, number, buf, n, at, e);
 	for (uint64_t i = first; near && i <= last; i++)
-		near = is_near(b, p, (uint32_t)i);
+		near = is_near(b, p, (uint32_t)i, at);
 	if (near)
 		return blocks_read(b, number, buf, n, at, e);
 	note_read(p, at, n);
