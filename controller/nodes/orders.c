@@ -169,7 +169,7 @@ settle_other(const struct orders_config *c, const struct swap *w, const struct s
 		return -1;
 	if (!wanted || !swap_by_smbios(n) || access(path, F_OK) != 0)
 		return 0;
-	return err_set(e, ERR_REFUSED, "it has another order, %s, which somebody else has given", ipxe);
+	return err_set(e, ERR_USAGE, "it has another order, %s, which somebody else has given", ipxe);
 }
 
 int

@@ -24,8 +24,9 @@ struct orders_config {
 /* Make the files of this node as they are to be: with its order, or, if it is to have none,
  * without one of this controller.  What somebody else has ordered for a node without an order
  * stays.  An order waits until it is known where the image is sent.  Files that are right already are
- * not written.  ERR_IO; ERR_REFUSED: somebody else has given an order by the MAC address of a node that
- * is known by its UUID or serial number, so that it would have two. */
+ * not written.  ERR_IO; ERR_REFUSED: where a file is to be, there is something else; ERR_USAGE:
+ * somebody else has given an order by the MAC address of a node that is known by its UUID or serial
+ * number, so that it would have two. */
 int orders_settle(const struct orders_config *, const struct swap *, const struct swap_node *,
     struct err *);
 /* Remove the orders of this controller for machines that are no nodes: the file of nodes may have

@@ -158,7 +158,7 @@ settle_orders(struct control *c)
 		struct swap_node *n = &c->w.nodes[i];
 		if (n->changed <= c->settled || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
 			continue;
-		if (e.kind == ERR_REFUSED) {
+		if (e.kind == ERR_USAGE) {
 			swap_powered(&c->w, now_is(NULL), n, e.text);
 			continue;
 		}

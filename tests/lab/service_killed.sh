@@ -78,7 +78,7 @@ ends() {	# as it must; what is not so is said
 	kill "$CONTROLLER"; wait "$CONTROLLER" || { echo "controllerd: exit $?"; return 1; }
 	soon eval '[ -z "$(all)" ]' || { echo "processes: $(for p in $(all); do tr '\0' ' ' < "/proc/$p/cmdline"; echo; done)"; return 1; }
 	[ -z "$(on s ss -Hlntu)" ] || { on s ss -Hlntu; return 1; }
-	[ ! -s "$STATE/mfrisbeed/sessions" ] || { echo "the next mfrisbeed would serve:"; cat "$STATE/mfrisbeed/sessions"; return 1; }
+	! grep -v "^next " "$STATE/mfrisbeed/sessions" || { echo "is what the next mfrisbeed would serve"; return 1; }
 	# What a killed one has left of a session is removed when the next one begins.
 	[ -n "$untouched" ] || ! ls "$STATE"/mfrisbeed/session-* > /dev/null 2>&1 || next_begins
 	files > "$T/files"

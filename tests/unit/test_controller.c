@@ -343,7 +343,7 @@ test_orders_by_smbios(void)
 	T_CHECK(swap_start(&w, (struct swap_now){ 1, 1 }, &wish, &id, &again, &e) == 0);
 	swap_serves(&w, w.sessions[0], (uint8_t[]){ 239, 192, 77, 1 }, 7701);
 	put(card, "#!ipxe\nset order frisbee.order=17-4 frisbee.action=capture\n"); /* somebody else's */
-	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) != 0 && e.kind == ERR_REFUSED && has(own, NULL));
+	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) != 0 && e.kind == ERR_USAGE && has(own, NULL));
 	T_CHECK(orders_settle(&c, &w, &w.nodes[1], &e) == 0); /* it is to have none */
 	unlink(card);
 	T_CHECK(orders_settle(&c, &w, &w.nodes[0], &e) == 0 && has(card, NULL));
