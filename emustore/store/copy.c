@@ -128,7 +128,7 @@ copy_object(struct copying *c, const struct index_image *i, struct err *e)
 	struct recipe_image *about = malloc(sizeof *about);
 	struct buf blocks = { 0 }, digests = { 0 };
 	struct spill_view v = { 0 };
-	struct image_object o = { 0 };
+	struct image_object o = { .bytes.fd = -1 };
 	int rc = about == NULL ? err_nomem(e, "an image") : image_object_load(&o, c->from, i, e);
 
 	if (rc == 0)

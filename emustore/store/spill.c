@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "common/base/tmpfolder.h"
@@ -92,8 +93,10 @@ read_file(const struct spill *s, uint64_t at, uint8_t *out, size_t n, struct err
 		ssize_t got = pread(s->fd, out, n, (off_t)at);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
+		if (got < 0)
 			return err_os(e, "reading a temporary file");
+		if (got == 0)
+			return err_set(e, ERR_IO, "a temporary file ends before byte %" PRIu64, at);
 		at += (uint64_t)got;
 		out += got;
 		n -= (size_t)got;

@@ -92,7 +92,7 @@ check "a client asks for it by its name" get 2 web.ndz "$T/out2"
 kill -9 $MASTER; wait $MASTER 2> /dev/null; master --local "$T/sock"
 see '"web.ndz","state": "serving"|"other name.ndz","state": "serving"' > "$T/seen"
 check "where it was, with its key: $group $port" grep -q "\"group\": \"$group\",\"port\": $port,.*\"holders\": \[\"a\"\]" "$T/seen"
-pid=$(grep -o "is served name=other name.ndz .*" "$T/master.log" | tail -n 1 | sed 's/.*pid=//')
+pid=$(grep -o "is served name=other name.ndz group=$group port=$port .*" "$T/master.log" | tail -n 1 | sed "s/.*pid=//")
 check "what has sent something does not wait for clients again" eval 'has_word --group-key="$T/lab.group" && ! has_word --wait=1'
 check "for who has it" on 1 timeout 240 "$BIN/frisbee" -q --group-key "$T/lab.group" -m "$group" -p "$port" "$T/out1"
 check "the end" [ "$(tell "end $name holder=a")" = "$ok" ]
