@@ -6,9 +6,9 @@ Each row is of its own run, in turn with fio's, and the medians of RUNS are comp
 import json, os, random, shutil
 
 from bench_files import report
+from dsync_changes import BLOCK, runs_of
 from measure import BIN, TOP, pairs, run, spend
 
-BLOCK = 4096
 GIB = float(os.environ.get("DSYNC_GIB", "2"))
 EXTRACT_SHARE, JOURNAL_SHARE, IN_PLACE_SHARE = 0.95, 0.45, 0.90  # of fio's rate: what is wanted
 MEMORY_MB = 100  # of an extract of 10 TiB: what is allowed
@@ -41,16 +41,6 @@ class Device:
 
     def remove(self):
         shutil.rmtree(self.dir, ignore_errors=True)
-
-
-def runs_of(blocks):
-    out = []
-    for b in sorted(blocks):
-        if out and out[-1][0] + out[-1][1] == b:
-            out[-1][1] += 1
-        else:
-            out.append([b, 1])
-    return out
 
 
 def need(*programs):
