@@ -1,6 +1,6 @@
-/* err.c: makes the sentence of a struct err, and puts context in front of it.  Every
- * function that can fail calls this, in any thread; a struct err belongs to one thread at a
- * time. */
+/* err.c: makes the sentence of a struct err, and puts context in front of it; and has the words
+ * for the kinds of errors.  Every function that can fail calls this, in any thread; a struct err
+ * belongs to one thread at a time. */
 #include "common/base/err.h"
 
 #include <errno.h>
@@ -81,6 +81,33 @@ err_ctx(struct err *e, const char *fmt, ...)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, "%.*s",
 		    (int)(sizeof e->text - (size_t)n - 1), old);
 	return -1;
+}
+
+static const char *const words[] = { [ERR_NONE] = "io",
+	[ERR_USAGE] = "usage",
+	[ERR_IO] = "io",
+	[ERR_FORMAT] = "damaged",
+	[ERR_UNSUPPORTED] = "unsupported",
+	[ERR_REFUSED] = "refused",
+	[ERR_NOMEM] = "memory",
+	[ERR_CANCELLED] = "interrupted",
+	[ERR_ABSENT] = "absent" };
+
+enum { KINDS = sizeof words / sizeof words[0] };
+
+const char *
+err_word(enum err_kind kind)
+{
+	return words[kind];
+}
+
+enum err_kind
+err_kind_of(const char *word)
+{
+	for (int k = ERR_USAGE; word != NULL && k < KINDS; k++)
+		if (strcmp(word, words[k]) == 0)
+			return (enum err_kind)k;
+	return ERR_IO;
 }
 
 int

@@ -44,6 +44,12 @@ int err_nomem(struct err *e, const char *what);
  * kind, and returns -1. */
 int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The word for a kind, in JSON: "usage", "io", "damaged", "unsupported", "refused", "memory",
+ * "interrupted" or "absent". */
+const char *err_word(enum err_kind);
+/* The kind that has this word; ERR_IO: none has, or it is NULL. */
+enum err_kind err_kind_of(const char *word);
+
 /* The exit status that every program documents: 2 for usage and for what is not there, 3
  * for damaged input, 1 for everything else. */
 int err_exit_status(const struct err *e);

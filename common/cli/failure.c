@@ -3,31 +3,6 @@
  * function allocates nothing. */
 #include "common/cli/failure.h"
 
-const char *
-failure_kind(enum err_kind kind)
-{
-	switch (kind) {
-	case ERR_USAGE:
-		return "usage";
-	case ERR_FORMAT:
-		return "damaged";
-	case ERR_UNSUPPORTED:
-		return "unsupported";
-	case ERR_REFUSED:
-		return "refused";
-	case ERR_NOMEM:
-		return "memory";
-	case ERR_CANCELLED:
-		return "interrupted";
-	case ERR_ABSENT:
-		return "absent";
-	case ERR_NONE:
-	case ERR_IO:
-		break;
-	}
-	return "io";
-}
-
 void
 failure_put(struct json *j, const char *error, const char *kind, int exit_status)
 {
@@ -40,7 +15,7 @@ failure_put(struct json *j, const char *error, const char *kind, int exit_status
 void
 failure_put_err(struct json *j, const struct err *e, int exit_status)
 {
-	failure_put(j, e->text, failure_kind(e->kind), exit_status);
+	failure_put(j, e->text, err_word(e->kind), exit_status);
 }
 
 void
@@ -68,7 +43,7 @@ failure_text(
 	return snprintf(buf, cap,
 	    "{\n  \"ok\": false,\n  \"error\": \"%s\",\n  \"kind\": \"%s\",\n"
 	    "  \"exit\": %d\n}\n",
-	    error, failure_kind(kind), exit_status);
+	    error, err_word(kind), exit_status);
 }
 
 int

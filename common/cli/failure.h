@@ -1,5 +1,5 @@
 /* failure.h: how a JSON document describes a run whose exit status is not 0.  It has
- * the members "ok" (false), "error" (the sentence), "kind" (one word) and "exit"
+ * the members "ok" (false), "error" (the sentence), "kind" (err_word()) and "exit"
  * (the status), after those of a report, if one is printed.  The document of a run
  * whose status is 0 has "ok" (true) only if there is nothing else to report. */
 #ifndef COMMON_CLI_FAILURE_H
@@ -9,9 +9,6 @@
 
 #include "common/base/json.h"
 
-/* The word for a kind of error: "usage", "io", "damaged", "unsupported", "refused", "memory",
- * "interrupted" or "absent". */
-const char *failure_kind(enum err_kind);
 /* Put the four members into an object that is open. */
 void failure_put(struct json *, const char *error, const char *kind, int exit_status);
 /* failure_put() with the sentence and the kind of this error. */

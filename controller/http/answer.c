@@ -78,26 +78,6 @@ status_of(const struct err *e)
 	}
 }
 
-/* The words that the --json of programs has, too. */
-static const char *
-kind_of(const struct err *e)
-{
-	switch (e->kind) {
-	case ERR_USAGE:
-		return "usage";
-	case ERR_ABSENT:
-		return "absent";
-	case ERR_REFUSED:
-		return "refused";
-	case ERR_NOMEM:
-		return "memory";
-	case ERR_FORMAT:
-		return "damaged";
-	default:
-		return "io";
-	}
-}
-
 enum MHD_Result
 answer_error(struct MHD_Connection *conn, unsigned status, const struct err *e)
 {
@@ -105,7 +85,7 @@ answer_error(struct MHD_Connection *conn, unsigned status, const struct err *e)
 
 	json_object(j, NULL);
 	json_string(j, "error", e->text);
-	json_string(j, "kind", kind_of(e));
+	json_string(j, "kind", err_word(e->kind));
 	json_end(j);
 	return answer_json(conn, status != 0 ? status : status_of(e), j);
 }

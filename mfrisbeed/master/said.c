@@ -39,16 +39,6 @@ is(const struct jtree *o, const char *key, const char *text)
 	return has != NULL && strcmp(has, text) == 0;
 }
 
-/* The kinds that make a difference to clients of the master. */
-static enum err_kind
-kind_of(const struct jtree *all)
-{
-	return is(all, "kind", "absent")    ? ERR_ABSENT
-	       : is(all, "kind", "usage")   ? ERR_USAGE
-	       : is(all, "kind", "refused") ? ERR_REFUSED
-	                                    : ERR_IO;
-}
-
 static enum history_outcome
 outcome(const struct jtree *load)
 {
@@ -136,7 +126,7 @@ read_all(const struct jtree *all, struct said *out,
 	out->rate = number(s, "rate_bits_per_s");
 	read_map(s, out->chunk_map);
 	if (error != NULL)
-		err_set(&out->err, kind_of(all), "%s", error);
+		err_set(&out->err, err_kind_of(jtree_text(jtree_get(all, "kind"))), "%s", error);
 	if (colon != NULL)
 		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	/* A session that has failed may have been opened; its counters tell then. */

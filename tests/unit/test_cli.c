@@ -1,4 +1,4 @@
-/* Options, numbers, JSON. */
+/* Options, numbers, JSON, the words for kinds of errors. */
 #include "common/base/json.h"
 #include "common/base/number.h"
 #include "common/cli/cli.h"
@@ -145,9 +145,29 @@ test_seconds(void)
 	}
 }
 
+/* A program writes the word of a kind, and another one reads it. */
+static void
+test_kinds(void)
+{
+	static const struct {
+		enum err_kind kind;
+		const char *word;
+	} all[] = { { ERR_USAGE, "usage" }, { ERR_IO, "io" }, { ERR_FORMAT, "damaged" },
+		{ ERR_UNSUPPORTED, "unsupported" }, { ERR_REFUSED, "refused" },
+		{ ERR_NOMEM, "memory" }, { ERR_CANCELLED, "interrupted" }, { ERR_ABSENT, "absent" } };
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		T_CHECK(strcmp(err_word(all[i].kind), all[i].word) == 0);
+		T_CHECK(err_kind_of(all[i].word) == all[i].kind);
+	}
+	T_CHECK(strcmp(err_word(ERR_NONE), "io") == 0);
+	T_CHECK(err_kind_of("none of these") == ERR_IO && err_kind_of(NULL) == ERR_IO);
+}
+
 int
 main(void)
 {
+	test_kinds();
 	test_parse();
 	test_numbers();
 	test_seconds();

@@ -14,21 +14,6 @@
 enum { ANSWER_BYTES_MAX = 64 << 20, SILENT_S = 60 };
 
 static int
-kind_error(const char *kind)
-{
-	static const struct {
-		const char *word;
-		enum err_kind kind;
-	} kinds[] = { { "usage", ERR_USAGE }, { "absent", ERR_ABSENT }, { "refused", ERR_REFUSED },
-		{ "damaged", ERR_FORMAT }, { "memory", ERR_NOMEM } };
-
-	for (size_t i = 0; kind != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
-		if (strcmp(kind, kinds[i].word) == 0)
-			return kinds[i].kind;
-	return ERR_IO;
-}
-
-static int
 read_answer(const struct buf *b, unsigned status, struct jtree **out, struct err *e)
 {
 	struct err why;
@@ -38,7 +23,7 @@ read_answer(const struct buf *b, unsigned status, struct jtree **out, struct err
 	if (status >= 200 && status < 300)
 		return 0;
 	const char *said = jtree_text(jtree_get(*out, "error"));
-	err_set(e, (enum err_kind)kind_error(jtree_text(jtree_get(*out, "kind"))), "%s",
+	err_set(e, err_kind_of(jtree_text(jtree_get(*out, "kind"))), "%s",
 	    said != NULL ? said : "the controller refuses it");
 	jtree_free(*out);
 	*out = NULL;
