@@ -69,15 +69,12 @@ void
 node_ask_again(struct node *n)
 {
 	struct node_asking *a = &n->asking;
-	uint32_t c = 0;
 
-	if (a->again.count > 0)
-		spread_each_wanted(n->spread, node_ask_for, n);
-	while ((c = chunkmap_next(&a->again, c)) != CHUNKMAP_NONE) {
-		chunkmap_take(&a->again, c);
-		if (chunkmap_has(&n->putting.lacks, c))
-			node_ask_for(n, c);
-	}
+	if (a->again.count == 0)
+		return;
+	chunkmap_clear(&a->again);
+	spread_each_wanted(n->spread, node_ask_for, n);
+	node_ask_own(n); /* perhaps it is in memory since: for children */
 }
 
 void

@@ -54,6 +54,7 @@ struct node_arrival {
 struct node_putting {
 	struct node_target target;
 	struct chunkmap lacks; /* chunks that were not put yet */
+	uint32_t *chunks;      /* by slot: the chunk that was put last, also when it is forgotten */
 	uint32_t next;         /* in_order: the chunk to put next */
 	uint32_t early[NODE_WINDOW]; /* in_order: slots of chunks from `next` on, at
 	                                chunk % NODE_WINDOW */

@@ -11,7 +11,8 @@ node_open_target(struct node *n, const struct node_image *image, struct err *e)
 {
 	struct node_putting *t = &n->putting;
 
-	if (!chunkmap_make(&t->lacks, image->chunks))
+	t->chunks = calloc(n->cfg.spread.slots, sizeof *t->chunks);
+	if (t->chunks == NULL || !chunkmap_make(&t->lacks, image->chunks))
 		return err_nomem(e, "the list of chunks");
 	for (uint32_t c = 0; c < image->chunks; c++)
 		chunkmap_add(&t->lacks, c);
@@ -46,6 +47,7 @@ void
 node_free_putting(struct node *n)
 {
 	chunkmap_free(&n->putting.lacks);
+	free(n->putting.chunks);
 }
 
 static bool
@@ -104,6 +106,7 @@ put(struct node *n, uint32_t slot, uint32_t chunk)
 
 	chunkmap_take(&t->lacks, chunk);
 	spread_hold(n->spread, slot);
+	t->chunks[slot] = chunk;
 	t->now++;
 	wish_for(n, WISH_PUT, slot, chunk);
 }
@@ -234,7 +237,7 @@ node_put(struct node *n, uint32_t slot, enum node_put_rc rc, const struct err *w
 	else if (rc == NODE_PUT_FAILED)
 		node_fail(n, why);
 	else
-		put_again(n, slot, spread_chunk(n->spread, slot), why);
+		put_again(n, slot, t->chunks[slot], why);
 	spread_let_go(n->spread, slot);
 	node_check_whole(n);
 }

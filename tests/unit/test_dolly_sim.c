@@ -1473,6 +1473,25 @@ parted_when_whole(uint32_t chunks)
 	end_run();
 }
 
+/* The child of a node whose disk is slow asks again for a damaged chunk before the node's disk has
+ * got to it: the node, too, gets the chunk again, and is whole only then. */
+static void
+damaged_and_slow(uint32_t chunks)
+{
+	struct err e;
+
+	draw_seed = 1;
+	w = (struct world){ .us_a_kb = US_A_KB };
+	start(3, chunks, 1);
+	w.hosts[1].foe = SPOILS;
+	w.hosts[2].put_us = 4 * ACT_US;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1);
+	T_CHECK(w.hosts[2].put == chunks && w.hosts[3].put == chunks);
+	end_run();
+}
+
 /* What a stranger says: that it joins, that it is a child, or nothing that has a meaning. */
 static void
 say_something(struct buf *b)
@@ -1761,6 +1780,7 @@ main(int argc, char **argv)
 	hangs_while_it_waits(100);
 	for (uint32_t chunks = 100; chunks <= 160; chunks += 20)
 		parted_when_whole(chunks);
+	damaged_and_slow(100);
 	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
 		for (unsigned arity = 1; arity <= 3; arity += 2)
 			foes(FOE_EVERY, 500, arity, f, seed);
