@@ -154,8 +154,6 @@ apply_all(struct work *w, struct err *e)
 	}
 	if (rc == 0)
 		rc = apply_finish(a, e);
-	if (rc == 0 && disk_kind(w->target) == DISK_FILE)
-		rc = replace_sync_name(w->cfg->target, e); /* the file may be new */
 	apply_free(a);
 	return rc;
 }
@@ -344,6 +342,20 @@ check_pending(struct work *w, struct err *e)
 	    why.text, w->path);
 }
 
+/* Open the target that the interrupted merge was writing to.  It is there: its name was on the disk
+ * before the journal spoke of the merge.  So a file that is missing was removed, or its filesystem is
+ * not mounted, and a new one would fill another filesystem. */
+static int
+open_pending_target(struct work *w, struct err *e)
+{
+	if (access(w->cfg->target, F_OK) == 0 || errno != ENOENT)
+		return open_target(w, false, e);
+	return err_set(e, ERR_REFUSED,
+	    "%.200s: does not exist; mount its filesystem, or, if the copy was removed, remove %.200s "
+	    "and send a full copy",
+	    w->cfg->target, w->path);
+}
+
 static int
 begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, struct err *e)
 {
@@ -354,14 +366,20 @@ begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, st
 		return -1;
 	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
 		return 0;
-	/* The name of a file that the first copy has made may be lost with the power. */
-	bool first = !stream_id_set(&journal_state(w->journal)->id);
-	if (open_target(w, first, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
+	if (open_pending_target(w, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
 		return err_ctx(e, "an interrupted merge cannot be finished");
 	stream_in_close(w->in);
 	w->in = NULL;
 	r->rolled_forward = true;
 	return 0;
+}
+
+/* Make the name of a target that is a new file survive a power cut.  From then on the journal may say
+ * that a stream is being merged into it, and a file that is not there is no new one. */
+static int
+keep_name(const struct work *w, struct err *e)
+{
+	return disk_kind(w->target) == DISK_FILE ? replace_sync_name(w->cfg->target, e) : 0;
 }
 
 static int
@@ -381,6 +399,8 @@ merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct e
 		return -1;
 	if (says == GATE_SAME)
 		return skip_stream(w, r, e);
+	if (keep_name(w, e) != 0)
+		return -1;
 	return w->cfg->in_place ? merge_in_place(w, r, e) : merge_by_journal(w, r, e);
 }
 

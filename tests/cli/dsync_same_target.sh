@@ -86,4 +86,19 @@ check "the rest does not go to another file" refused "$T/t" "$T/full"
 cp "$T/kept" "$T/t"
 check "the rest goes to the target" m --recover "$T/t"
 check "equal" cmp "$T/dev" "$T/t"
+
+# The copy's filesystem is not mounted when a first copy is to go on: nothing fills the folder beneath.
+j() { "$BIN/dmmerge" --journal="$T/j3" "$@" "$T/mnt/copy"; }
+mkdir "$T/mnt" "$T/beneath"
+(ulimit -f 700; j -q < "$T/full" > "$T/quiet" 2>&1) && fail "files of more than 700 KiB cannot be written"
+check "a first copy was interrupted" grep -q "^condition interrupted" <(j --status)
+mv "$T/mnt" "$T/mounted"; mv "$T/beneath" "$T/mnt"
+for how in --recover "" --force; do
+	status 1 j $how < "$T/full"
+	check "refused: $(cat "$T/stderr")" grep -q "mnt/copy: does not exist; mount its filesystem, or, .* remove $T/j3 and send" "$T/stderr"
+	check "and no file is made" [ ! -e "$T/mnt/copy" ]
+done
+rmdir "$T/mnt"; mv "$T/mounted" "$T/mnt"
+check "it is mounted: the rest goes to it" j --recover
+check "equal" cmp "$T/dev" "$T/mnt/copy"
 finish
