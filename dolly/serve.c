@@ -38,6 +38,7 @@ struct serving {
 	struct way way;
 	struct progress progress;
 	struct limiter lines; /* about nodes */
+	const uint8_t *read[SLOTS]; /* by slot: the chunk that was read into it last */
 	uint64_t began_us, whole_us; /* when the first chunk was read; when the last node was
 	                                whole; 0: not yet */
 };
@@ -49,6 +50,7 @@ read_chunk(struct serving *s, const struct wish *w)
 {
 	if (s->began_us == 0)
 		s->began_us = clock_us();
+	s->read[w->slot] = w->bytes;
 	chunk_reader_ask(s->reader, w->slot, w->chunk, w->bytes);
 }
 
@@ -193,6 +195,7 @@ take_events(struct serving *s)
 		if (ev.what == CHUNK_READER_FAILED)
 			chunk_reader_why(s->reader, &e);
 		dolly_server_read(s->server, ev.n, chunk_reader_length(s->reader, ev.n),
+		    s->origin.raw != NULL ? raw_digest(s->read[ev.n]) : NULL,
 		    ev.what == CHUNK_READER_FAILED ? &e : NULL);
 		grant(s);
 	}

@@ -90,6 +90,17 @@ read_links(struct msg *m, struct rd *r)
 }
 
 static void
+read_digests(struct msg *m, struct rd *r)
+{
+	m->chunk = rd_le32(r);
+	m->ndigests = rd_u8(r);
+	if (m->ndigests == 0 || m->ndigests > MSG_DIGESTS_MAX || m->chunk > MSG_CHUNKS_MAX)
+		r->failed = true;
+	for (unsigned i = 0; rd_ok(r) && i < m->ndigests; i++)
+		rd_copy(r, m->digests[i], MSG_DIGEST_BYTES);
+}
+
+static void
 read_data(struct msg *m, struct rd *r)
 {
 	m->chunk = rd_le32(r);
@@ -144,6 +155,9 @@ read_body(struct msg *m, struct rd *r)
 		break;
 	case MSG_DATA:
 		read_data(m, r);
+		break;
+	case MSG_DIGESTS:
+		read_digests(m, r);
 		break;
 	case MSG_END:
 	case MSG_WHOLE:
@@ -255,6 +269,11 @@ write_body(struct buf *b, const struct msg *m)
 			buf_le32(b, m->ranges[i].first);
 			buf_le32(b, m->ranges[i].count);
 		}
+		break;
+	case MSG_DIGESTS:
+		buf_le32(b, m->chunk);
+		buf_bytes(b, &(uint8_t){ (uint8_t)m->ndigests }, 1);
+		buf_bytes(b, m->digests, (size_t)m->ndigests * MSG_DIGEST_BYTES);
 		break;
 	case MSG_END:
 	case MSG_WHOLE:

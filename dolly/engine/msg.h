@@ -11,9 +11,10 @@
 #include "common/base/rd.h"
 
 enum {
-	MSG_VERSION = 4,
+	MSG_VERSION = 5,
 	MSG_VERSION_OLDEST = 3,
 	MSG_VERSION_REPORTS = 4, /* the first one with REPORT and LEAF */
+	MSG_VERSION_DIGESTS = 5, /* ... with DIGESTS, and with WANT of a node to its server */
 	MSG_FRAME_BYTES = 5, /* length and type, in front of each body */
 	MSG_DATA_BYTES = 12, /* fields of a DATA body, in front of the piece */
 	MSG_PIECE_MAX = 65536,
@@ -22,9 +23,11 @@ enum {
 	MSG_CONTROL_MAX = 4096, /* bytes of any body except that of DATA */
 	MSG_KEY_BYTES = 16,
 	MSG_IDENTITY_BYTES = 16,
+	MSG_DIGEST_BYTES = 16,
 	MSG_TEXT_MAX = 200, /* bytes of a sentence or a name */
 	MSG_RANGES_MAX = 256,
 	MSG_LINKS_MAX = 128,
+	MSG_DIGESTS_MAX = 250,
 	MSG_CHUNKS_MAX = 1 << 26,
 };
 
@@ -42,10 +45,12 @@ enum msg_type {
 	MSG_WHOLE,  /* node to server: all chunks are installed */
 	MSG_FAILED, /* node to server: text: why the node gives up */
 	MSG_HELLO,  /* child to parent, first: id of the child, key of the parent */
-	MSG_WANT,   /* child to parent: ranges of chunks */
+	MSG_WANT,   /* child to parent: ranges of chunks; node to server: of those whose digests
+	             * it lacks */
 	MSG_DATA,   /* parent to child: chunk, offset, length, a piece */
 	MSG_REPORT, /* node to server: links, what the node has measured of them */
 	MSG_LEAF,   /* server to node: id: this child is not waited for */
+	MSG_DIGESTS, /* server to node: chunk, the first one; digests of it and those behind it */
 };
 
 /* What the chunks contain. */
@@ -91,9 +96,10 @@ struct msg {
 	uint32_t chunk, offset; /* DATA: number of the chunk; first byte of the piece */
 	uint32_t length; /* DATA: bytes of the whole chunk, as it is sent */
 	uint32_t piece_bytes; /* DATA: of the piece, which follows (peer.h) */
-	unsigned nranges, nlinks;
+	unsigned nranges, nlinks, ndigests;
 	struct msg_range ranges[MSG_RANGES_MAX];
 	struct msg_link links[MSG_LINKS_MAX];
+	uint8_t digests[MSG_DIGESTS_MAX][MSG_DIGEST_BYTES];
 	char text[MSG_TEXT_MAX + 1];
 };
 

@@ -85,6 +85,7 @@ node_free(struct node *n)
 	spread_free(n->spread);
 	node_free_putting(n);
 	node_free_asking(n);
+	node_free_digests(n);
 	free(n->arrival.from);
 	free(n);
 }
@@ -97,7 +98,8 @@ node_prepare(struct node *n, const struct node_image *image, struct err *e)
 	s.chunks = image->chunks;
 	if (spread_new(&n->spread, &s, e) != 0)
 		return -1;
-	if (!node_make_arrival(n, s.slots) || !node_make_asking(n, image->chunks))
+	if (!node_make_arrival(n, s.slots) || !node_make_asking(n, image->chunks) ||
+	    !node_make_digests(n, image->chunks))
 		return err_nomem(e, "the list of chunks");
 	return node_open_target(n, image, e);
 }
@@ -146,6 +148,7 @@ node_act(struct node *n, uint64_t now_us)
 	node_ask_again(n);
 	node_ask_for_late(n);
 	node_flush_asks(n);
+	node_check_whole(n); /* perhaps the server has to be asked for digests again */
 	node_report(n);
 }
 
@@ -163,7 +166,7 @@ void
 node_stats(const struct node *n, struct node_stats *s)
 {
 	*s = (struct node_stats){ .chunks = n->server.image.chunks,
-		.have = n->putting.have,
+		.have = n->putting.have - node_unsaid(n),
 		.whole = n->putting.whole,
 		.away = n->server.away_us != 0,
 		.met = n->spread != NULL,

@@ -40,14 +40,8 @@ struct node_config {
 	struct spread_config spread; /* the engine sets its member `chunks` */
 };
 
-enum node_put_rc {
-	NODE_PUT_DONE,
-	NODE_PUT_DAMAGED, /* the chunk has to be sent again */
-	NODE_PUT_FAILED,
-};
-
 struct node_stats {
-	uint32_t chunks, have; /* of the image; installed */
+	uint32_t chunks, have; /* of the image; installed, and known to be what the server has */
 	bool whole;            /* the target is complete */
 	bool away;  /* the server is away, and is dialled again and again */
 	bool met;   /* it was there once */
@@ -90,11 +84,13 @@ void node_sent(struct node *, struct peer *, size_t n);
 void node_has(struct node *, uint32_t chunk);
 void node_opened(struct node *, const struct node_target *);
 void node_failed(struct node *, const struct err *);
-/* The answer to WISH_PROVE. */
-void node_proved(struct node *, uint32_t slot, bool right);
-/* The answer to WISH_PUT: the target is done with the chunk in this slot.  The error says why
- * it was not installed. */
-void node_put(struct node *, uint32_t slot, enum node_put_rc, const struct err *);
+/* The answer to WISH_PROVE.  The digest is of MSG_DIGEST_BYTES, or NULL: chunks have none that the
+ * server says. */
+void node_proved(struct node *, uint32_t slot, bool right, const uint8_t *digest);
+/* The answer to WISH_PUT: the target has the chunk in this slot, which has this digest (as of
+ * node_proved()).  Or the chunk is damaged, as the error says, and has to come again. */
+void node_put(struct node *, uint32_t slot, const uint8_t *digest);
+void node_put_damaged(struct node *, uint32_t slot, const struct err *);
 /* The target needs this chunk, although it had it before. */
 void node_needs(struct node *, uint32_t chunk);
 /* The answer to WISH_FINISH: the target is complete (NULL), or has failed. */

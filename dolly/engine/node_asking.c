@@ -30,27 +30,36 @@ node_ask_for(void *arg, uint32_t chunk)
 }
 
 void
-node_flush_asks(struct node *n)
+node_say_want(struct peer *p, const struct chunkmap *chunks)
 {
-	struct node_asking *a = &n->asking;
 	struct msg m = { .type = MSG_WANT };
 	uint32_t c = 0;
 
-	if (n->parent.peer == NULL)
-		return;
-	while ((c = chunkmap_next(&a->ask, c)) != CHUNKMAP_NONE) {
+	while ((c = chunkmap_next(chunks, c)) != CHUNKMAP_NONE) {
 		struct msg_range *g = &m.ranges[m.nranges++];
-		for (*g = (struct msg_range){ c, 0 }; chunkmap_take(&a->ask, c); c++) {
-			chunkmap_add(&a->asked, c);
+		for (*g = (struct msg_range){ c, 0 }; chunkmap_has(chunks, c); c++)
 			g->count++;
-		}
 		if (m.nranges < MSG_RANGES_MAX)
 			continue;
-		peer_say(n->parent.peer, &m);
+		peer_say(p, &m);
 		m.nranges = 0;
 	}
 	if (m.nranges > 0)
-		peer_say(n->parent.peer, &m);
+		peer_say(p, &m);
+}
+
+void
+node_flush_asks(struct node *n)
+{
+	struct node_asking *a = &n->asking;
+
+	if (n->parent.peer == NULL)
+		return;
+	node_say_want(n->parent.peer, &a->ask);
+	for (uint32_t c = 0; (c = chunkmap_next(&a->ask, c)) != CHUNKMAP_NONE;) {
+		chunkmap_take(&a->ask, c);
+		chunkmap_add(&a->asked, c);
+	}
 }
 
 void

@@ -66,6 +66,18 @@ struct node_putting {
 	bool finishing, whole;
 };
 
+/* node_digests.c */
+struct node_digests {
+	/* By chunk: the digest that the server has said, if the chunk is in `said`; or, if it is
+	 * in `unsaid`, that of what was put, and the parent from which it came. */
+	struct node_digest {
+		uint8_t is[MSG_DIGEST_BYTES];
+		uint32_t from;
+	} *of;
+	struct chunkmap said, unsaid;
+	uint64_t asked_us; /* when the server was asked for what it has not said; 0: never */
+};
+
 /* node_children.c */
 struct node_children {
 	uint32_t leaves[NODE_LEAVES]; /* ids; 0: none */
@@ -87,6 +99,7 @@ struct node {
 	struct node_asking asking;
 	struct node_arrival arrival;
 	struct node_putting putting;
+	struct node_digests digests;
 	struct node_children children;
 };
 
@@ -153,7 +166,9 @@ void node_free_asking(struct node *);
 /* Notes that the parent (`arg` is the node) is to be asked for a chunk, unless the chunk is
  * in memory or was asked for. */
 void node_ask_for(void *arg, uint32_t chunk);
-/* Asks the parent for all chunks of `ask`, in as few messages as possible. */
+/* Sends WANT for these chunks, in as few messages as possible. */
+void node_say_want(struct peer *, const struct chunkmap *chunks);
+/* Asks the parent for all chunks of `ask`. */
 void node_flush_asks(struct node *);
 /* The parent has sent this chunk. */
 void node_has_come(struct node *, uint32_t chunk);
@@ -186,8 +201,28 @@ void node_free_putting(struct node *);
 void node_ask_own(struct node *);
 /* A whole chunk has come into this slot. */
 void node_chunk_is_here(struct node *, uint32_t slot, uint32_t chunk);
-/* Completes the target, if all is there. */
+/* The server's digest of a chunk that was put is another one than that of what came from this
+ * parent: the chunk has to come again. */
+void node_take_back(struct node *, uint32_t chunk, uint32_t from);
+/* Completes the target, if all is there and is what the server has. */
 void node_check_whole(struct node *);
+
+/* --- node_digests.c --- */
+
+bool node_make_digests(struct node *, uint32_t chunks);
+void node_free_digests(struct node *);
+/* Handles DIGESTS. */
+int node_hear_digests(struct node *, const struct msg *, struct err *);
+/* Has the server said another digest of this chunk than this one (NULL: it has none)? */
+bool node_digest_differs(const struct node *, uint32_t chunk, const uint8_t *digest);
+/* A chunk with this digest was put, which came from this parent.  False: it is not what the
+ * server has. */
+bool node_note_digest(
+    struct node *, uint32_t chunk, const uint8_t *digest, uint32_t from);
+/* Chunks that were put, and of which the server has yet to say what they are. */
+uint32_t node_unsaid(const struct node *);
+/* Asks the server for the digests of these. */
+void node_ask_for_digests(struct node *);
 
 /* --- node_children.c --- */
 

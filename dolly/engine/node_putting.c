@@ -83,6 +83,10 @@ node_check_whole(struct node *n)
 
 	if (t->lacks.count > 0 || t->now > 0 || t->finishing || n->failure.kind != ERR_NONE)
 		return;
+	if (node_unsaid(n) > 0) {
+		node_ask_for_digests(n);
+		return;
+	}
 	t->finishing = true;
 	node_wish(n, &(struct wish){ .kind = WISH_FINISH });
 }
@@ -172,15 +176,30 @@ is_too_much(struct node *n, uint32_t from)
 }
 
 static void
-put_again(struct node *n, uint32_t slot, uint32_t chunk, const struct err *why)
+put_again(struct node *n, uint32_t chunk, uint32_t from, const struct err *why)
 {
-	if (is_too_much(n, n->arrival.from[slot])) {
+	uint32_t slot = spread_find(n->spread, chunk);
+
+	if (is_too_much(n, from)) {
 		node_fail(n, why);
 		return;
 	}
-	spread_forget(n->spread, slot);
+	if (slot != SPREAD_NONE && spread_is_whole(n->spread, slot))
+		spread_forget(n->spread, slot);
 	chunkmap_add(&n->putting.lacks, chunk);
 	node_ask_later(n, chunk);
+}
+
+void
+node_take_back(struct node *n, uint32_t chunk, uint32_t from)
+{
+	struct node_putting *t = &n->putting;
+	struct err e;
+
+	(void)err_set(&e, ERR_FORMAT, "chunk %u: its digest is not the one that the server says",
+	    chunk);
+	t->have--;
+	put_again(n, chunk, from, &e);
 }
 
 /* A chunk came for children alone, since the target has it, or cannot take it yet.  It is
@@ -196,14 +215,14 @@ prove(struct node *n, uint32_t slot, uint32_t chunk)
 }
 
 void
-node_proved(struct node *n, uint32_t slot, bool right)
+node_proved(struct node *n, uint32_t slot, bool right, const uint8_t *digest)
 {
 	struct node_putting *t = &n->putting;
 	uint32_t chunk = spread_chunk(n->spread, slot);
 
 	t->proving = false;
 	spread_let_go(n->spread, slot);
-	if (!right) {
+	if (!right || node_digest_differs(n, chunk, digest)) {
 		note_damage(n, n->arrival.from[slot]);
 		spread_forget(n->spread, slot);
 		node_ask_later(n, chunk);
@@ -226,20 +245,33 @@ node_chunk_is_here(struct node *n, uint32_t slot, uint32_t chunk)
 		node_ask_own(n);
 }
 
-void
-node_put(struct node *n, uint32_t slot, enum node_put_rc rc, const struct err *why)
+static void
+is_put(struct node *n, uint32_t slot)
 {
 	struct node_putting *t = &n->putting;
 
 	t->now--;
-	if (rc == NODE_PUT_DONE)
-		t->have++;
-	else if (rc == NODE_PUT_FAILED)
-		node_fail(n, why);
-	else
-		put_again(n, slot, t->chunks[slot], why);
 	spread_let_go(n->spread, slot);
 	node_check_whole(n);
+}
+
+void
+node_put(struct node *n, uint32_t slot, const uint8_t *digest)
+{
+	struct node_putting *t = &n->putting;
+	uint32_t chunk = t->chunks[slot], from = n->arrival.from[slot];
+
+	t->have++;
+	if (!node_note_digest(n, chunk, digest, from))
+		node_take_back(n, chunk, from);
+	is_put(n, slot);
+}
+
+void
+node_put_damaged(struct node *n, uint32_t slot, const struct err *why)
+{
+	put_again(n, n->putting.chunks[slot], n->arrival.from[slot], why);
+	is_put(n, slot);
 }
 
 void

@@ -69,7 +69,7 @@ on_welcome(struct node *n, const struct msg *m, struct err *e)
 	    m->version_lo > MSG_VERSION)
 		return err_set(e, ERR_FORMAT,
 		    "the server speaks version %u of the protocol, "
-		    "and not %d or %d",
+		    "and not %d to %d",
 		    m->version_lo, MSG_VERSION_OLDEST, MSG_VERSION);
 	s->version = m->version_lo;
 	s->redial_wait_us = 0;
@@ -104,6 +104,8 @@ node_hear_server(struct node *n, const struct msg *m, struct err *e)
 	case MSG_LEAF:
 		node_hear_leaf(n, m->id);
 		return 0;
+	case MSG_DIGESTS:
+		return node_hear_digests(n, m, e);
 	case MSG_END:
 		if (!n->putting.whole)
 			return err_set(e, ERR_REFUSED, "the server has ended");
@@ -211,7 +213,7 @@ void
 node_report(struct node *n)
 {
 	const struct node_server *s = &n->server;
-	struct msg m = { .type = MSG_PROGRESS, .have = n->putting.have };
+	struct msg m = { .type = MSG_PROGRESS, .have = n->putting.have - node_unsaid(n) };
 
 	m.stuck = spread_stuck(n->spread, n->now_us, s->deadline_us, s->slow, &m.waits);
 	if (s->peer->out.len >= MSG_CONTROL_MAX)

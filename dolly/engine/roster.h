@@ -52,6 +52,7 @@ struct member {
 	uint8_t key[MSG_KEY_BYTES];
 	struct roster_spot spot;
 	uint32_t have; /* chunks that it has installed */
+	uint32_t digests; /* so many were said to it (server_digests.c) */
 	struct judge judge;
 	uint64_t heard_us;
 	bool aside;         /* it is silent, and waits without a place until it is heard again */

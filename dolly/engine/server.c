@@ -69,6 +69,10 @@ dolly_server_new(struct dolly_server **out, const struct dolly_server_config *cf
 		free(s);
 		return -1;
 	}
+	if (!server_make_digests(s)) {
+		dolly_server_free(s);
+		return err_nomem(e, "the list of chunks");
+	}
 	*out = s;
 	return 0;
 }
@@ -85,6 +89,7 @@ dolly_server_free(struct dolly_server *s)
 		peer_free(c->owner);
 	wishes_free(&s->wishes);
 	roster_free(&s->roster);
+	server_free_digests(s);
 	spread_free(s->spread);
 	free(s);
 }
@@ -191,6 +196,7 @@ dolly_server_act(struct dolly_server *s, uint64_t now_us)
 	for (size_t i = 0; i < s->roster.n; i++)
 		server_judge(s, s->roster.members[i]);
 	server_check_begin(s);
+	server_say_digests(s);
 	server_read_more(s);
 }
 

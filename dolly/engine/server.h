@@ -62,10 +62,12 @@ size_t dolly_server_output(struct dolly_server *, struct peer *, const void **at
 void dolly_server_sent(struct dolly_server *, struct peer *, size_t n);
 /* The answer to WISH_ADMIT. */
 void dolly_server_admit(struct dolly_server *, const struct dolly_server_guest *);
-/* The answer to WISH_READ: the chunk is in its slot, and `length` bytes of it
- * are sent.  With an error instead the chunk could not be read, and the server ends. */
-void dolly_server_read(
-    struct dolly_server *, uint32_t slot, uint32_t length, const struct err *);
+/* The answer to WISH_READ: the chunk is in its slot, and `length` bytes of it are sent.  Its
+ * digest, of MSG_DIGEST_BYTES, is what nodes with the right chunk compute; NULL: none is said to
+ * them.  With an error instead the chunk could not be read, and the server ends.  It also ends when
+ * the digest is another one than before. */
+void dolly_server_read(struct dolly_server *, uint32_t slot, uint32_t length,
+    const uint8_t *digest, const struct err *);
 /* The time at which dolly_server_act() is to be called, and the time that it is then. */
 uint64_t dolly_server_deadline(const struct dolly_server *);
 void dolly_server_act(struct dolly_server *, uint64_t now_us);

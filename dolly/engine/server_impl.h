@@ -11,6 +11,15 @@ struct server_reading {
 	uint32_t now;    /* chunks that are being read */
 };
 
+/* server_digests.c */
+struct server_digests {
+	uint8_t (*of)[MSG_DIGEST_BYTES]; /* by chunk, of those that are `known` */
+	struct chunkmap known, wanted; /* wanted: that nodes lack, and that are not known */
+	uint32_t *order; /* the chunks of which they are known, in the order of their first reading */
+	uint32_t told;   /* so many of these are to be said to all nodes now */
+	uint64_t told_us; /* since when */
+};
+
 /* server_begin.c */
 struct server_beginning {
 	bool begun; /* the first nodes have their places */
@@ -40,6 +49,7 @@ struct dolly_server {
 	uint64_t sent;                     /* bytes, to all peers */
 	struct err failure;
 	struct server_reading reading;
+	struct server_digests digests;
 	struct server_beginning beginning;
 	struct server_suspects suspects;
 	struct server_joining joining;
@@ -62,6 +72,21 @@ void server_note_busy(struct dolly_server *);
 
 /* Reads chunks that children want, as long as there is room. */
 void server_read_more(struct dolly_server *);
+
+/* --- server_digests.c --- */
+
+bool server_make_digests(struct dolly_server *);
+void server_free_digests(struct dolly_server *);
+/* A chunk was read, and has this digest.  -1: it had another one before. */
+int server_note_digest(
+    struct dolly_server *, uint32_t chunk, const uint8_t *digest, struct err *);
+/* Says to the nodes what is due of what they lack. */
+void server_say_digests(struct dolly_server *);
+/* Handles WANT of a node that has joined. */
+void server_hear_want(struct dolly_server *, struct member *, const struct msg *);
+/* Takes the next chunk that has to be read for its digest, and is not being read; or
+ * SPREAD_NONE. */
+uint32_t server_next_digest(struct dolly_server *);
 
 /* --- server_places.c --- */
 

@@ -74,6 +74,7 @@ enter(struct dolly_server *s, const struct dolly_server_guest *g, struct err *e)
 	if (m == NULL)
 		return NULL;
 	m->version = j->version;
+	m->digests = 0;
 	m->heard_us = s->now_us;
 	server_note_busy(s);
 	m->peer = j->peer;
@@ -205,6 +206,9 @@ on_node(struct dolly_server *s, struct peer *p, const struct msg *m)
 		return on_report(s, n, m);
 	case MSG_LOST:
 		on_lost(s, n, m);
+		return n->peer == NULL;
+	case MSG_WANT:
+		server_hear_want(s, n, m);
 		return n->peer == NULL;
 	case MSG_WHOLE:
 		n->whole = true;

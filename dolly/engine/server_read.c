@@ -23,6 +23,8 @@ server_read_more(struct dolly_server *s)
 		/* A leaf does not take the place of another leaf's chunks. */
 		bool room = spread_room(s->spread);
 		uint32_t c = next_chunk(s, room);
+		if (c == SPREAD_NONE && room)
+			c = server_next_digest(s);
 		if (c == SPREAD_NONE || (!room && !spread_make_room(s->spread)))
 			return;
 		uint32_t slot = spread_begin(s->spread, c, s->cfg.spread.chunk_bytes);
@@ -37,16 +39,21 @@ server_read_more(struct dolly_server *s)
 }
 
 void
-dolly_server_read(
-    struct dolly_server *s, uint32_t slot, uint32_t length, const struct err *e)
+dolly_server_read(struct dolly_server *s, uint32_t slot, uint32_t length,
+    const uint8_t *digest, const struct err *e)
 {
 	struct server_reading *r = &s->reading;
+	struct err changed;
 
 	r->now--;
+	if (e == NULL && digest != NULL &&
+	    server_note_digest(s, spread_chunk(s->spread, slot), digest, &changed) != 0)
+		e = &changed;
 	if (e != NULL) {
 		server_fail(s, e);
 		return;
 	}
+	server_say_digests(s);
 	spread_set_length(s->spread, slot, length);
 	(void)spread_arrived(s->spread, slot, length);
 	server_read_more(s);

@@ -222,6 +222,13 @@ is_right(const struct node_load *l, const struct wish *w)
 	return true;
 }
 
+/* What the server says of this chunk, if it is the server's.  An image has digests of its own. */
+static const uint8_t *
+digest_of(const struct node_load *l, const void *bytes)
+{
+	return l->raw != NULL ? raw_digest(bytes) : NULL;
+}
+
 /* Does what the engine wants.  To be called after each call of the engine. */
 static void
 grant(struct node_load *l)
@@ -244,7 +251,8 @@ grant(struct node_load *l)
 			put(l, &w);
 			break;
 		case WISH_PROVE:
-			node_proved(l->node, w.slot, is_right(l, &w));
+			node_proved(
+			    l->node, w.slot, is_right(l, &w), digest_of(l, w.bytes));
 			break;
 		case WISH_FINISH:
 			feeder_end(l->feeder);
@@ -336,7 +344,7 @@ send_again(struct node_load *l, uint32_t slot)
 	struct err why = back->why;
 
 	err_ctx(&why, "chunk %u", back->came.number);
-	node_put(l->node, slot, NODE_PUT_DAMAGED, &why);
+	node_put_damaged(l->node, slot, &why);
 }
 
 /* The feeder has sent its last event. */
@@ -359,7 +367,8 @@ on_event(struct node_load *l, const struct event *ev)
 	case FEEDER_FREE:
 		relay_slot(l, ev->n);
 		came_back(l, ev->n);
-		node_put(l->node, ev->n, NODE_PUT_DONE, NULL);
+		node_put(l->node, ev->n,
+		    digest_of(l, feeder_back(l->feeder, ev->n)->came.lent));
 		break;
 	case FEEDER_DAMAGED:
 		send_again(l, ev->n);

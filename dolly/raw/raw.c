@@ -159,6 +159,12 @@ open_body(struct raw *r, uint8_t packing, struct rd body, void *to, uint32_t n)
 	return 0;
 }
 
+const uint8_t *
+raw_digest(const void *sent)
+{
+	return sent;
+}
+
 bool
 raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes)
 {

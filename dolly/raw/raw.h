@@ -5,7 +5,9 @@
  *	le32         number of the chunk
  *	the bytes of the chunk (1 MiB, or fewer in the last chunk), in that packing
  *
- * The digest is checked before anything else of a chunk is used. */
+ * The digest is checked before anything else of a chunk is used.  A node that passes a chunk on
+ * could change both, so the server also says the first bytes of each digest itself
+ * (dolly/engine/node_digests.c). */
 #ifndef DOLLY_RAW_RAW_H
 #define DOLLY_RAW_RAW_H
 
@@ -37,6 +39,8 @@ uint32_t raw_length(uint64_t bytes, uint32_t chunk);
  * the number of bytes to send. */
 uint32_t raw_pack(
     struct raw *, uint32_t chunk, const void *bytes, uint32_t n, uint8_t *to);
+/* The digest of a chunk, as it was sent: the bytes that the server says. */
+const uint8_t *raw_digest(const void *sent);
 /* Are the digest and the number of a chunk right, as it was sent? */
 bool raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes);
 /* Unpacks the sent_bytes bytes of a chunk into to[n].  ERR_FORMAT: the digest is wrong, it is

@@ -174,7 +174,7 @@ except OSError:
 PY
 echo "== other versions, and servers that are none"
 serve --wait 1 "$T/disk.ndz"
-python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks versions 3 to 4 of the protocol" "$T/said"
+python3 "$T/peer.py" old $PORT > "$T/said"; check "a node of another version is told so" grep -q "speaks versions 3 to 5 of the protocol" "$T/said"
 join one; python3 "$T/peer.py" scan $PORT; whole one; served 0
 rogue() {	# WHAT WORDS
 	: > "$T/rogue"	# or what the last one said would be taken for this one's

@@ -29,6 +29,9 @@ sample(enum msg_type type)
 		.ranges = { { 1, 2 }, { 4, 1 } },
 		.nlinks = 2,
 		.links = { { 6, true, 1ull << 40, 1234, 7, 1 }, { 8, false, 9, 10, 11, 0 } },
+		.chunk = 9,
+		.ndigests = 2,
+		.digests = { "fedcba987654321", "0123456789abcde" },
 		.text = "a sentence" };
 
 	return m;
@@ -163,7 +166,8 @@ nonsense(void)
 	T_CHECK(welcome_refused(5, 1, 0));
 	T_CHECK(!welcome_refused(5, 1, 1));
 	T_CHECK(msg_read(&m, 0, rd_from("", 0), &e) != 0);
-	T_CHECK(msg_read(&m, MSG_LEAF + 1, rd_from("", 0), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_DIGESTS + 1, rd_from("", 0), &e) != 0);
+	T_CHECK(msg_read(&m, MSG_DIGESTS, rd_from("\0\0\0\0\0", 5), &e) != 0);
 	T_CHECK(msg_read(&m, MSG_WANT, rd_from("\xff\xff", 2), &e) != 0);
 	T_CHECK(msg_read(&m, MSG_JOIN, rd_from("GET / HTTP/1.1\r\n", 16), &e) != 0);
 }
@@ -177,6 +181,7 @@ main(void)
 		round_trip(t, &z);
 	round_trip(MSG_REPORT, &z);
 	round_trip(MSG_LEAF, &z);
+	round_trip(MSG_DIGESTS, &z);
 	T_CHECK(frozen_close(&z));
 	data();
 	pieces();

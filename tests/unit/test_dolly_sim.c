@@ -30,6 +30,7 @@ enum {
 	COMEBACKS = 5, /* of one that dies and comes back */
 	FOE_SLOWER = 20, /* what is slow takes so many times as long */
 	DETECTION_US = 5000000,
+	REAL_CHUNK = 1 << 20,
 };
 
 /* What is wrong with a host that goes on. */
@@ -43,6 +44,7 @@ enum foe {
 	LIES,         /* about all of its links */
 	COMES_BACK,   /* it dies, and comes back with nothing */
 	FOES,
+	FORGES,       /* it changes some of the chunks that it sends, and the digests in them */
 };
 
 enum kind { ACT, CONNECT, PACKET_IN, CLOSED, PUT, READ, FINISH, GO_ON, DIE, COME };
@@ -58,7 +60,7 @@ struct host {
 	uint8_t image;               /* that it serves, or gets */
 	bool dead, hung;
 	bool walled; /* nobody reaches its port */
-	bool old;    /* it speaks version 3 of the protocol */
+	bool old;    /* it speaks an older version of the protocol */
 	enum foe foe;
 	uint64_t us_a_kb; /* of what it sends */
 	uint64_t free_us; /* its link */
@@ -101,7 +103,8 @@ struct event {
 	struct packet *packet;
 	uint32_t slot;
 	unsigned life; /* of the host, which it is for */
-	bool damaged;  /* PUT: the chunk */
+	bool damaged;  /* PUT: the chunk, as its own digest says */
+	uint8_t digest[MSG_DIGEST_BYTES]; /* PUT, READ: of the chunk */
 };
 
 static struct world {
@@ -115,6 +118,8 @@ static struct world {
 	struct dolly_server *server;
 	struct conn *conns;
 	bool two;    /* there is a second server, behind the strangers */
+	bool digests; /* the server says the digests of its chunks */
+	bool changed; /* what the server serves was changed */
 	bool listed; /* the server serves none but its nodes, as with --nodes */
 	unsigned dialled_strangers;
 } w;
@@ -166,13 +171,16 @@ packet_new(void)
 	return k;
 }
 
-/* Some of the chunks that a host sends are damaged on their way through its memory. */
+/* Some of the chunks that a host sends are damaged on their way through its memory.  Who forges
+ * them changes the digest, too, which is the second byte. */
 static void
-spoil(const struct host *h, const struct peer *p, uint8_t *first)
+spoil(const struct host *h, const struct peer *p, uint8_t *first, size_t n)
 {
-	if (h->foe == SPOILS && p->child != NULL && draw(8) == 0 &&
-	    p->child->sent == MSG_FRAME_BYTES + MSG_DATA_BYTES)
-		*first ^= 0xff;
+	if ((h->foe != SPOILS && h->foe != FORGES) || p->child == NULL || draw(8) != 0 ||
+	    p->child->sent != MSG_FRAME_BYTES + MSG_DATA_BYTES || n < 2)
+		return;
+	first[0] ^= 0xff;
+	first[1] ^= h->foe == FORGES ? 0xff : 0;
 }
 
 /* The next packet of that side, if the window has room for it. */
@@ -192,7 +200,7 @@ gather(struct conn *c, int side)
 		k = k != NULL ? k : packet_new();
 		n = n < PACKET - k->n ? n : PACKET - k->n;
 		memcpy(k->bytes + k->n, at, n);
-		spoil(h, p, k->bytes + k->n);
+		spoil(h, p, k->bytes + k->n, n);
 		k->n += n;
 		if (h->server != NULL)
 			dolly_server_sent(h->server, p, n);
@@ -212,7 +220,10 @@ pump(struct conn *c, int side)
 		return;
 	while ((k = gather(c, side)) != NULL) {
 		uint64_t start = h->free_us > w.now_us ? h->free_us : w.now_us;
-		uint64_t end = start + k->n * h->us_a_kb / 1024;
+		size_t n = k->n;
+		if (w.digests && h->server != NULL && c->peer[side]->kind == PEER_NODE)
+			n /= REAL_CHUNK / CHUNK; /* digests are as long as those of real chunks */
+		uint64_t end = start + n * h->us_a_kb / 1024;
 		/* A slow link has a queue for each connection: what is said passes by. */
 		if (h->foe == SENDS_SLOWLY && k->n < PACKET / 4)
 			end = w.now_us + k->n * w.us_a_kb / 1024;
@@ -395,33 +406,57 @@ do_closed(struct conn *c, int side)
 
 /* --- what the engines want --- */
 
-static bool
-is_right(const struct host *h, const struct wish *wish)
+/* The digest in a chunk, as its second byte. */
+static uint8_t
+digest_of(const uint8_t *chunk)
 {
-	return wish->bytes[0] == (uint8_t)(wish->chunk + h->image);
+	return chunk[0] ^ 0x5a;
+}
+
+/* Does the digest in the chunk fit? */
+static bool
+fits(const uint8_t *chunk)
+{
+	return chunk[1] == digest_of(chunk);
+}
+
+static const uint8_t *
+as_said(const uint8_t digest[MSG_DIGEST_BYTES])
+{
+	return w.digests ? digest : NULL;
 }
 
 static void
 put(struct host *h, const struct wish *wish)
 {
-	bool right = is_right(h, wish);
+	struct event ev = { .kind = PUT, .host = h, .slot = wish->slot,
+		.damaged = !fits(wish->bytes) };
 
-	h->put += right;
+	h->put += !ev.damaged && wish->bytes[0] == (uint8_t)(wish->chunk + h->image);
 	h->disk_us = (h->disk_us > w.now_us ? h->disk_us : w.now_us) + h->put_us;
-	push((struct event){
-	    .turn.time = h->disk_us,
-	    .kind = PUT,
-	    .host = h,
-	    .slot = wish->slot,
-	    .damaged = !right });
+	ev.turn.time = h->disk_us;
+	memset(ev.digest, digest_of(wish->bytes), sizeof ev.digest);
+	push(ev);
+}
+
+static void
+prove(struct host *h, const struct wish *wish)
+{
+	uint8_t digest[MSG_DIGEST_BYTES];
+
+	memset(digest, digest_of(wish->bytes), sizeof digest);
+	node_proved(h->node, wish->slot, fits(wish->bytes), as_said(digest));
 }
 
 static void
 read_chunk(struct host *h, const struct wish *wish)
 {
-	memset(wish->bytes, (uint8_t)(wish->chunk + h->image), CHUNK);
-	push((struct event){
-	    .turn.time = w.now_us + 1, .kind = READ, .host = h, .slot = wish->slot });
+	struct event ev = { .turn.time = w.now_us + 1, .kind = READ, .host = h, .slot = wish->slot };
+
+	memset(wish->bytes, (uint8_t)(wish->chunk + h->image + w.changed), CHUNK);
+	wish->bytes[1] = digest_of(wish->bytes);
+	memset(ev.digest, digest_of(wish->bytes), sizeof ev.digest);
+	push(ev);
 }
 
 static void
@@ -481,7 +516,7 @@ grant(struct host *h)
 			put(h, &wish);
 			break;
 		case WISH_PROVE:
-			node_proved(h->node, wish.slot, is_right(h, &wish));
+			prove(h, &wish);
 			break;
 		case WISH_FINISH:
 			push((struct event){
@@ -591,8 +626,10 @@ do_host(const struct event *ev)
 	case COME:
 		break;
 	case PUT:
-		node_put(h->node, ev->slot, ev->damaged ? NODE_PUT_DAMAGED : NODE_PUT_DONE,
-		    &damage);
+		if (ev->damaged)
+			node_put_damaged(h->node, ev->slot, &damage);
+		else
+			node_put(h->node, ev->slot, as_said(ev->digest));
 		grant(h);
 		break;
 	case FINISH:
@@ -600,7 +637,7 @@ do_host(const struct event *ev)
 		node_finished(h->node, NULL);
 		break;
 	default:
-		dolly_server_read(h->server, ev->slot, CHUNK, NULL);
+		dolly_server_read(h->server, ev->slot, CHUNK, as_said(ev->digest), NULL);
 		grant(h);
 	}
 	go_on(h);
@@ -820,7 +857,8 @@ struct scene {
 	uint64_t slow; /* as of --slow */
 	uint64_t us_a_kb; /* of each link; 0: US_A_KB */
 	uint64_t without_us; /* the time without foes */
-	enum foe foe;     /* one host of FOE_EVERY is one; FOES: of any kind */
+	enum foe foe;     /* one host of FOE_EVERY is one; FOES: of any kind but FORGES */
+	bool digests;     /* the server says digests also without those that forge them */
 };
 
 struct outcome {
@@ -941,6 +979,7 @@ run(const struct scene *s)
 
 	draw_seed = s->seed;
 	w = (struct world){ .slow = s->slow,
+		.digests = s->foe == FORGES || s->digests,
 		.us_a_kb = s->us_a_kb > 0 ? s->us_a_kb : US_A_KB };
 	start(s->nodes, s->chunks, s->arity);
 	if (s->slow_node > 0)
@@ -973,7 +1012,7 @@ server_dies(uint32_t nodes, uint32_t chunks, unsigned arity)
 	uint32_t whole, right = 0, before = 0;
 	uint64_t death = (uint64_t)chunks * CHUNK / 1024 * US_A_KB * arity / 2;
 
-	w = (struct world){ .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
 	start(nodes, chunks, arity);
 	while (w.now_us < death)
 		step();
@@ -1205,7 +1244,7 @@ two_servers(uint32_t nodes, uint32_t chunks, bool dies, bool same)
 	struct err e;
 	uint32_t well = 0;
 
-	w = (struct world){ .us_a_kb = US_A_KB, .two = true };
+	w = (struct world){ .us_a_kb = US_A_KB, .two = true, .digests = true };
 	start(nodes, chunks, 1);
 	dolly_server_free(w.server);
 	start_server(nodes, chunks, 1, 500000);
@@ -1346,11 +1385,12 @@ foes(uint32_t nodes, uint32_t chunks, unsigned arity, enum foe foe, uint64_t see
 {
 	static const char *const names[] = { "friends", "send slowly", "take slowly",
 		"spoil chunks", "are mute", "are deaf", "lie", "die and come back",
-		"are any foes" };
+		"are any foes", "forge chunks" };
 	struct scene s = { .nodes = nodes,
 		.chunks = chunks,
 		.arity = arity,
 		.seed = seed,
+		.digests = foe == FORGES,
 		.slow = 1024 * 1000000ull / US_A_KB / 3 / arity };
 
 	const struct outcome none = run(&s);
@@ -1373,19 +1413,19 @@ foes(uint32_t nodes, uint32_t chunks, unsigned arity, enum foe foe, uint64_t see
 static void
 all_foes(uint32_t nodes, uint32_t chunks, uint64_t seed, bool both)
 {
-	for (enum foe f = SENDS_SLOWLY; f <= FOES; f++)
+	for (enum foe f = SENDS_SLOWLY; f <= FORGES; f++)
 		for (unsigned arity = 1; arity <= 3; arity += 2)
 			if (both || (f + seed) % 2 == (arity == 1))
 				foes(nodes, chunks, arity, f, seed);
 }
 
-/* A node of version 3 of the protocol, as it is when it begins. */
+/* A node of an older version of the protocol, as it is when it begins. */
 static void
-make_old(struct host *h)
+make_old(struct host *h, uint8_t version)
 {
 	const size_t highest = MSG_FRAME_BYTES + 4 + 2; /* behind "doly" and the lowest version */
 
-	server_of(h)->out.base[highest] = 3;
+	server_of(h)->out.base[highest] = version;
 	h->old = true;
 }
 
@@ -1401,19 +1441,20 @@ children_of_old(void)
 	return n;
 }
 
-/* Nodes that measure nothing, since they speak version 3: they are waited for at the
- * beginning like all others, become whole, and nobody ever gets chunks from them. */
+/* Nodes of an older version are waited for at the beginning like all others, and become whole.
+ * Those of version 3 measure nothing, and nobody ever gets chunks from them.  Those of version 4
+ * hear no digests, and are like all others. */
 static void
-old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every)
+old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every, uint8_t version)
 {
 	struct err e;
 	uint32_t whole, right = 0;
 	unsigned behind = 0;
 
-	w = (struct world){ .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
 	start(nodes, chunks, arity);
 	for (uint32_t i = 1; i <= nodes; i += every)
-		make_old(&w.hosts[i]);
+		make_old(&w.hosts[i], version);
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST) {
 		step();
 		behind += children_of_old();
@@ -1421,10 +1462,10 @@ old_ones(uint32_t nodes, uint32_t chunks, unsigned arity, uint32_t every)
 	uint64_t us = last_done(&whole);
 	for (uint32_t i = 1; i <= nodes; i++)
 		right += w.hosts[i].put == chunks;
-	printf("# %u nodes, arity %u, one of %u speaks version 3: %.3f s\n", nodes, arity, every,
-	    (double)us / 1e6);
+	printf("# %u nodes, arity %u, one of %u speaks version %u: %.3f s\n", nodes, arity, every,
+	    version, (double)us / 1e6);
 	T_CHECK(whole == nodes && right == nodes && count_out() == 0);
-	T_CHECK(behind == 0);
+	T_CHECK((behind == 0) == (version == 3 || every == 1));
 	end_run();
 }
 
@@ -1439,7 +1480,7 @@ hangs_while_it_waits(uint32_t chunks)
 	w = (struct world){ .us_a_kb = US_A_KB };
 	start(3, chunks, 1);
 	for (uint32_t i = 1; i <= 3; i++)
-		make_old(&w.hosts[i]);
+		make_old(&w.hosts[i], 3);
 	w.hosts[1].put_us = 3 * DEADLINE_US / chunks;
 	while (w.now_us < DEADLINE_US / 2)
 		step();
@@ -1488,7 +1529,64 @@ damaged_and_slow(uint32_t chunks)
 	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
 		step();
 	T_CHECK(dolly_server_over(w.server, &e) == 1);
-	T_CHECK(w.hosts[2].put == chunks && w.hosts[3].put == chunks);
+	T_CHECK(w.hosts[2].done_us > 0 && w.hosts[2].put == chunks);
+	T_CHECK(w.hosts[3].done_us == 0 || w.hosts[3].put == chunks);
+	end_run();
+}
+
+static void
+restart_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
+{
+	kill_server();
+	w.hosts->dead = false;
+	start_server(nodes, chunks, arity, start_us);
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
+}
+
+/* What the server serves is changed while it is sent, and chunks are read again: the server says
+ * so and ends, and no node takes two different files for one. */
+static void
+is_changed(uint32_t chunks)
+{
+	struct err e = { 0 };
+
+	draw_seed = 1;
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
+	start(3, chunks, 1);
+	w.hosts[1].foe = SPOILS;
+	while (w.hosts[1].put < chunks / 2)
+		step();
+	w.changed = true;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == -1 && e.kind == ERR_IO);
+	T_CHECK(strstr(e.text, "was changed") != NULL);
+	T_CHECK(w.hosts[2].done_us == 0 && w.hosts[3].done_us == 0 && count_out() == 3);
+	end_run();
+}
+
+/* A server with another file of the same name and size comes back, and the nodes do not know it by
+ * its identity: whoever hears of a chunk that it has had before gives up. */
+static void
+comes_back_changed(uint32_t nodes, uint32_t chunks)
+{
+	struct err e;
+	uint32_t whole, refused = 0;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
+	start(nodes, chunks, 1);
+	while (w.hosts[1].put < chunks / 2)
+		step();
+	w.changed = true;
+	kill_node(&w.hosts[nodes]);
+	come_back(&w.hosts[nodes]);
+	restart_server(nodes, chunks, 1, 3000000);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	(void)last_done(&whole);
+	for (uint32_t i = 1; i < nodes; i++)
+		refused += node_over(w.hosts[i].node, &e) == -1 && e.kind == ERR_REFUSED;
+	T_CHECK(refused == nodes - 1);
 	end_run();
 }
 
@@ -1654,15 +1752,6 @@ happen(struct host *h, bool *hangs)
 	go_on(h);
 }
 
-static void
-restart_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_us)
-{
-	kill_server();
-	w.hosts->dead = false;
-	start_server(nodes, chunks, arity, start_us);
-	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
-}
-
 /* Nodes come, go, hang and wake up, and the server is killed and started again, in an order
  * that a seed says, before it begins, while it sends, and while it lingers.  A server with
  * --start-after always ends, and one without it when all of its nodes have come; whoever
@@ -1677,7 +1766,7 @@ order_of_events(uint64_t seed)
 	struct err e;
 
 	draw_seed = seed;
-	w = (struct world){ .us_a_kb = US_A_KB };
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
 	unsigned arity = 1 + draw(2) * 2;
 	bool after = draw(4) > 0, dies = draw(2) > 0;
 	uint64_t start_us = after ? 500000 + draw(5000000) : 0, death_us = draw(8000000);
@@ -1774,18 +1863,23 @@ main(int argc, char **argv)
 	server_is_late(7000000);
 	strangers(20, 300, 1, true);
 	strangers(20, 300, 3, false);
-	old_ones(20, 200, 1, 7);
-	old_ones(20, 200, 3, 7);
-	old_ones(3, 200, 1, 1);
+	for (uint8_t version = 3; version <= 4; version++) {
+		old_ones(20, 200, 1, 7, version);
+		old_ones(20, 200, 3, 7, version);
+	}
+	old_ones(3, 200, 1, 1, 3);
 	hangs_while_it_waits(100);
 	for (uint32_t chunks = 100; chunks <= 160; chunks += 20)
 		parted_when_whole(chunks);
 	damaged_and_slow(100);
-	for (enum foe f = SENDS_SLOWLY; f < FOES; f++)
-		for (unsigned arity = 1; arity <= 3; arity += 2)
+	is_changed(100);
+	comes_back_changed(3, 100);
+	for (enum foe f = SENDS_SLOWLY; f <= FORGES; f++)
+		for (unsigned arity = 1; arity <= 3 && f != FOES; arity += 2)
 			foes(FOE_EVERY, 500, arity, f, seed);
 	/* Many enough that some have bad ones on both sides. */
 	foes(300, 400, 1, SPOILS, seed);
+	foes(300, 400, 1, FORGES, seed);
 	/* Who takes slowly anywhere in a tree holds up those beside it and before it. */
 	foes(300, 400, 3, TAKES_SLOWLY, seed);
 	foes(300, 400, 3, FOES, seed);
