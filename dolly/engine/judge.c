@@ -241,13 +241,30 @@ judge_serves_others(
 	return false;
 }
 
-void
-judge_word(struct judge *j, uint32_t by)
+/* Does the word of the node with this id count? */
+static bool
+counts(const struct roster *r, uint32_t by)
 {
-	for (unsigned i = 0; i < j->nwords && i < JUDGE_WORDS; i++)
+	const struct member *m = roster_find(r, by);
+
+	return m == NULL || !m->judge.suspect;
+}
+
+void
+judge_word(const struct roster *r, struct judge *j, uint32_t by)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < j->nwords; i++)
 		if (j->words[i] == by)
 			return;
-	j->words[j->nwords++ % JUDGE_WORDS] = by;
+	/* When there is no room, a word goes that does not count. */
+	while (at < j->nwords && (j->nwords < JUDGE_WORDS || counts(r, j->words[at])))
+		at++;
+	if (at == JUDGE_WORDS)
+		return;
+	j->words[at] = by;
+	j->nwords += at == j->nwords;
 }
 
 void
@@ -260,9 +277,9 @@ judge_acquit(struct judge *j)
 void
 judge_forget(struct judge *j, uint32_t by)
 {
-	unsigned kept = 0, n = j->nwords < JUDGE_WORDS ? j->nwords : JUDGE_WORDS;
+	unsigned kept = 0;
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < j->nwords; i++)
 		if (j->words[i] != by)
 			j->words[kept++] = j->words[i];
 	j->nwords = kept;
@@ -274,13 +291,10 @@ judge_forget(struct judge *j, uint32_t by)
 static unsigned
 voices(const struct roster *r, const struct member *m)
 {
-	const struct judge *j = &m->judge;
-	unsigned n = j->nwords < JUDGE_WORDS ? j->nwords : JUDGE_WORDS, count = 0;
+	unsigned count = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct member *by = roster_find(r, j->words[i]);
-		count += by == NULL || !by->judge.suspect;
-	}
+	for (unsigned i = 0; i < m->judge.nwords; i++)
+		count += counts(r, m->judge.words[i]);
 	return count;
 }
 
@@ -296,8 +310,20 @@ judge_doubts(const struct roster *r, const struct member *m)
 	return voices(r, m) > 0;
 }
 
+/* Does somebody say so of this member of whom nobody says so? */
+static bool
+has_accuser(const struct roster *r, const struct member *m)
+{
+	for (unsigned i = 0; i < m->judge.nwords; i++) {
+		const struct member *by = roster_find(r, m->judge.words[i]);
+		if (by == NULL || (!by->judge.suspect && !judge_doubts(r, by)))
+			return true;
+	}
+	return false;
+}
+
 bool
 judge_is_cleared(const struct roster *r, const struct member *m)
 {
-	return m->judge.suspect && !m->judge.certain && voices(r, m) == 0;
+	return m->judge.suspect && !judge_suspects(r, m) && !has_accuser(r, m);
 }

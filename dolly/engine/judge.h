@@ -7,8 +7,8 @@
  * "I was offered nothing" is an excuse, and passes on to the next link up; so is "my own
  * child takes nothing", which passes on to the next link down.  The server's own word
  * counts like that of a node, and the server is never a suspect.  Who is a suspect stays
- * one, unless all who have said so turn out to be suspects: between two bad nodes a
- * healthy one hears of trouble from both.
+ * one, unless all who have said so turn out to be suspects, or all but one of whom others
+ * say so: between two bad nodes a healthy one hears of trouble from both.
  *
  * Used by the engine of the server alone, in its thread. */
 #ifndef DOLLY_ENGINE_JUDGE_H
@@ -76,8 +76,9 @@ enum judge_verdict judge_link(struct member *, const struct judge_rule *);
  * not count. */
 bool judge_serves_others(
     const struct member *children, const struct member *but, const struct judge_rule *);
-/* The node with the id `by` (0: the server) says that this one is the cause. */
-void judge_word(struct judge *, uint32_t by);
+/* The node with the id `by` (0: the server) says that this one is the cause.  When there is
+ * no room for its word, one that does not count any more goes. */
+void judge_word(const struct roster *, struct judge *, uint32_t by);
 /* It is no suspect any more. */
 void judge_acquit(struct judge *);
 /* Forgets the words of a node, whose id another one gets. */
@@ -87,7 +88,8 @@ void judge_forget(struct judge *, uint32_t by);
 bool judge_suspects(const struct roster *, const struct member *);
 /* Does anyone who is no suspect say that this member is the cause? */
 bool judge_doubts(const struct roster *, const struct member *);
-/* Is this member a suspect, and all who have said so are suspects now? */
+/* Is this member a suspect without reason now, since all who have said so are suspects, or
+ * all but one that is doubted itself? */
 bool judge_is_cleared(const struct roster *, const struct member *);
 
 #endif /* DOLLY_ENGINE_JUDGE_H */

@@ -286,7 +286,7 @@ suits(const struct roster *r, const struct member *p, const struct member *leaf)
 
 	if (p->leaf || n >= r->arity || leaf->judge.as_leaf == p->id + 1)
 		return 0;
-	for (unsigned i = 0; i < leaf->judge.nwords && i < JUDGE_WORDS; i++)
+	for (unsigned i = 0; i < leaf->judge.nwords; i++)
 		if (leaf->judge.words[i] == p->id)
 			return 1;
 	return p->judge.nwords > 0 ? 2 : n == 0 ? 4 : 3;

@@ -113,9 +113,9 @@ server_part(struct dolly_server *s, struct member *p, struct member *c)
 		leaf_is_slow(s, c);
 		return;
 	}
-	judge_word(&c->judge, p != NULL ? p->id : 0);
+	judge_word(&s->roster, &c->judge, p != NULL ? p->id : 0);
 	if (p != NULL && !c->judge.certain)
-		judge_word(&p->judge, c->id);
+		judge_word(&s->roster, &p->judge, c->id);
 	if (p != NULL)
 		p->judge.held_us = s->now_us;
 	bool both = true;

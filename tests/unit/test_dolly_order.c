@@ -393,18 +393,18 @@ test_words_end_with_who_said_them(void)
 	g.address[3] = 2;
 	for (int i = 0; i < 2; i++) {
 		struct member *x = roster_add(&r, &g, &e);
-		judge_word(&m->judge, x->id);
+		judge_word(&r, &m->judge, x->id);
 		x->state = MEMBER_OUT;
 	}
-	judge_word(&m->judge, 3);
+	judge_word(&r, &m->judge, 3);
 	T_CHECK(judge_suspects(&r, m));
 	const struct member *again = roster_add(&r, &g, &e);
 	T_CHECK(again->id == 2 && again->state == MEMBER_WAITS);
 	T_CHECK(!judge_suspects(&r, m));
 	roster_find(&r, 3)->judge.suspect = true;
-	judge_word(&m->judge, 0);
+	judge_word(&r, &m->judge, 0);
 	T_CHECK(!judge_suspects(&r, m)); /* the word of a suspect does not count */
-	judge_word(&m->judge, 2);
+	judge_word(&r, &m->judge, 2);
 	T_CHECK(judge_suspects(&r, m));
 	roster_free(&r);
 }
@@ -436,8 +436,8 @@ test_dials(void)
 	T_CHECK(dials_when(&d, a, 1, now_us + 61 * s_us) == now_us + 61 * s_us);
 }
 
-/* A healthy node between two bad ones: it is cleared when both are suspects, and not before.
- * Who has said itself that it is the cause is not. */
+/* A healthy node between two bad ones: it is cleared when both are suspects, or one of them, while
+ * somebody says of the other one that it is the cause.  Who has said so itself is not cleared. */
 static void
 test_who_was_suspected_by_suspects_is_cleared(void)
 {
@@ -452,16 +452,51 @@ test_who_was_suspected_by_suspects_is_cleared(void)
 		if (!T_CHECK(m[i] != NULL))
 			abort();
 	}
-	judge_word(&m[1]->judge, m[0]->id);
+	judge_word(&r, &m[1]->judge, m[0]->id);
 	T_CHECK(!judge_suspects(&r, m[1]));
-	judge_word(&m[1]->judge, m[2]->id);
+	judge_word(&r, &m[1]->judge, m[2]->id);
 	T_CHECK(judge_suspects(&r, m[1]) && !judge_is_cleared(&r, m[1]));
 	m[1]->judge.suspect = m[0]->judge.suspect = true;
 	T_CHECK(!judge_is_cleared(&r, m[1]));
-	m[2]->judge.suspect = true;
+	judge_word(&r, &m[2]->judge, m[0]->id);
+	T_CHECK(!judge_is_cleared(&r, m[1])); /* only a suspect says so */
+	judge_word(&r, &m[2]->judge, 0);
 	T_CHECK(judge_is_cleared(&r, m[1]));
+	m[2]->judge = (struct judge){ .suspect = true };
+	T_CHECK(judge_is_cleared(&r, m[1]));
+	judge_word(&r, &m[1]->judge, 0);
+	T_CHECK(!judge_is_cleared(&r, m[1])); /* nobody says so of the server */
+	m[1]->judge.nwords--;
 	m[1]->judge.certain = true;
 	T_CHECK(!judge_is_cleared(&r, m[1]));
+	roster_free(&r);
+}
+
+/* However many suspects have said something against a node, the words of two others count. */
+static void
+test_words_of_suspects_make_room(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct member *m[JUDGE_WORDS + 3];
+	struct err e;
+
+	for (uint16_t i = 0; i < JUDGE_WORDS + 3; i++) {
+		const struct roster_guest g = { .port = i,
+			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		m[i] = roster_add(&r, &g, &e);
+		if (!T_CHECK(m[i] != NULL))
+			abort();
+		m[i]->judge.suspect = i % 9 != 0; /* not the first one, and the last but one */
+		if (i > 0)
+			judge_word(&r, &m[0]->judge, m[i]->id);
+	}
+	T_CHECK(m[0]->judge.nwords == JUDGE_WORDS && !judge_suspects(&r, m[0]));
+	judge_word(&r, &m[0]->judge, 0);
+	T_CHECK(judge_suspects(&r, m[0]));
+	for (uint16_t i = 1; i < JUDGE_WORDS + 3; i++)
+		m[i]->judge.suspect = false;
+	judge_word(&r, &m[0]->judge, m[2]->id);
+	T_CHECK(m[0]->judge.nwords == JUDGE_WORDS);
 	roster_free(&r);
 }
 
@@ -484,13 +519,13 @@ test_the_first_that_is_doubted(void)
 	T_CHECK(roster_place_all(&r, &e) == 0);
 	T_CHECK(roster_first_doubted(&r) == NULL);
 	for (int i = 0; i < 3; i++)
-		judge_word(&m[i]->judge, m[3]->id);
+		judge_word(&r, &m[i]->judge, m[3]->id);
 	T_CHECK(roster_first_doubted(&r) == m[0]);
 	m[0]->whole = true;
 	T_CHECK(roster_first_doubted(&r) == m[1]);
 	m[3]->judge.suspect = true;
 	T_CHECK(roster_first_doubted(&r) == NULL);
-	judge_word(&m[2]->judge, 0);
+	judge_word(&r, &m[2]->judge, 0);
 	T_CHECK(roster_first_doubted(&r) == m[2]);
 	r.arity = 2;
 	T_CHECK(roster_first_doubted(&r) == NULL);
@@ -512,6 +547,7 @@ main(void)
 	test_who_comes_and_goes_costs_nothing();
 	test_words_end_with_who_said_them();
 	test_who_was_suspected_by_suspects_is_cleared();
+	test_words_of_suspects_make_room();
 	test_the_first_that_is_doubted();
 	test_dials();
 	return t_done();
