@@ -14,7 +14,7 @@ enum {
 	CSUM_XOR = 146538381, /* added to the check sum of this kind of metadata */
 	MAGIC = 2126579579,
 	VERSION = 1,
-	SPACE_MAP_BYTES = 128, /* the root of the space map, which is not looked at */
+	SPACE_MAP_BYTES = 128, /* the root of the space map: the number of its blocks, and more */
 	AT_FLAGS = 4, AT_UUID = 16,
 };
 
@@ -31,6 +31,7 @@ superblock_get(struct superblock *s, const uint8_t block[SUPERBLOCK_BYTES], stru
 
 	memset(s, 0, sizeof *s);
 	s->empty = is_zero(block, SUPERBLOCK_BYTES);
+	s->room_bytes = UINT64_MAX;
 	if (s->empty)
 		return 0;
 	uint32_t sum = rd_le32(&r);
@@ -39,11 +40,14 @@ superblock_get(struct superblock *s, const uint8_t block[SUPERBLOCK_BYTES], stru
 	rd_copy(&r, s->generation.bytes, sizeof s->generation.bytes);
 	uint64_t magic = rd_le64(&r);
 	uint32_t version = rd_le32(&r);
-	rd_skip(&r, SPACE_MAP_BYTES);
+	uint64_t space_blocks = rd_le64(&r);
+	rd_skip(&r, SPACE_MAP_BYTES - 8);
 	s->block_sectors = rd_le32(&r);
 	rd_skip(&r, 4); /* size of the metadata's own blocks */
 	s->blocks = rd_le32(&r);
 	s->era = rd_le32(&r);
+	if (space_blocks < UINT64_MAX / SUPERBLOCK_BYTES)
+		s->room_bytes = space_blocks * SUPERBLOCK_BYTES;
 	if (number != 0 || magic != MAGIC)
 		return err_set(e, ERR_FORMAT, "it does not hold metadata of dm-era");
 	if (sum != check_sum(block))
@@ -68,7 +72,11 @@ read_block(struct disk *d, uint8_t block[SUPERBLOCK_BYTES], struct superblock *s
 {
 	if (disk_read_back(d, block, SUPERBLOCK_BYTES, 0, e) != 0)
 		return -1;
-	return superblock_get(s, block, e) == 0 ? 0 : err_ctx(e, "%s", disk_name(d));
+	if (superblock_get(s, block, e) != 0)
+		return err_ctx(e, "%s", disk_name(d));
+	if (s->room_bytes > disk_size_bytes(d))
+		s->room_bytes = disk_size_bytes(d);
+	return 0;
 }
 
 int

@@ -24,9 +24,11 @@ struct superblock {
 	uint32_t block_sectors;      /* of the blocks whose changes are noted */
 	uint32_t blocks;             /* of the device */
 	uint32_t era;                /* the newest one */
+	uint64_t room_bytes; /* that dm-era can use: of the device when the metadata was made, and now */
 };
 
-/* Read the fields out of a block.  ERR_FORMAT: it is damaged, or not dm-era's; ERR_UNSUPPORTED:
+/* Read the fields out of a block; room_bytes is that of the time when the metadata was made, without a
+ * limit if it is empty.  ERR_FORMAT: it is damaged, or not dm-era's; ERR_UNSUPPORTED:
  * its version is not known. */
 int superblock_get(struct superblock *, const uint8_t block[SUPERBLOCK_BYTES], struct err *);
 /* Put a generation into a block that superblock_get() has accepted, and make its check sum

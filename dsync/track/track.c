@@ -15,14 +15,10 @@
 #include "common/disk/disk.h"
 #include "common/disk/hold.h"
 #include "dsync/run/cowsnap.h"
+#include "dsync/track/cost.h"
 #include "dsync/track/superblock.h"
 
-enum {
-	BLOCK_BYTES = 64 << 10, /* smaller ones cost more at first writes, larger ones send more */
-	NOTES_BYTES = 8, /* of the metadata, for a block: when it was written, and the trees above */
-	NOTES_MIN_BYTES = 4 << 20,
-	BITMAPS = 2, /* in memory: of the era that is noted, and of the one before until it is written */
-};
+enum { BLOCK_BYTES = 64 << 10 }; /* smaller ones cost more at first writes, larger ones send more */
 
 /* Whether somebody uses the device: ERR_REFUSED with who does, or ERR_IO. */
 static int
@@ -286,7 +282,8 @@ start_inactive(struct record *r, struct track_report *out, struct err *e)
 	if ((!r->beneath && check_unused(r->device, e) != 0) ||
 	    size_of(r->device, &bytes, e) != 0)
 		return -1;
-	if (superblock_read(&s, r->metadata, &reason) != 0) {
+	if (superblock_read(&s, r->metadata, &reason) != 0 ||
+	    cost_check(&s, r->metadata, bytes, r->block_sectors * SECTOR_BYTES, &reason) != 0) {
 		r->device_bytes = bytes;
 		begin_anew(r, out, reason.text);
 		if (mark_active(r, "-", e) != 0)
@@ -459,6 +456,25 @@ choose_name(const struct track_config *c, struct track_report *out, struct err *
 	return take_name(out->name, out->beneath ? mapped : c->name != NULL ? c->name : own, e);
 }
 
+static uint64_t
+block_bytes(const struct track_config *c)
+{
+	return c->block_bytes != 0 ? c->block_bytes : BLOCK_BYTES;
+}
+
+/* Whether the metadata has room when dm-era makes it anew. */
+static int
+check_room(const struct track_config *c, struct err *e)
+{
+	struct superblock anew = { .empty = true };
+	uint64_t bytes;
+
+	if (size_of(c->device, &bytes, e) != 0 ||
+	    size_of(c->metadata, &anew.room_bytes, e) != 0)
+		return -1;
+	return cost_check(&anew, c->metadata, bytes, block_bytes(c), e);
+}
+
 /* A new tracker needs metadata that nobody else has. */
 static int
 prepare_metadata(const struct track_config *c, struct err *e)
@@ -470,10 +486,10 @@ prepare_metadata(const struct track_config *c, struct err *e)
 			return -1;
 		s.empty = false;
 	}
-	if (s.empty || c->force)
-		return superblock_clear(c->metadata, e);
-	return err_set(e, ERR_REFUSED,
-	    "%s: does not begin with 4096 zeros; --force replaces what it holds", c->metadata);
+	if (!s.empty && !c->force)
+		return err_set(e, ERR_REFUSED,
+		    "%s: does not begin with 4096 zeros; --force replaces what it holds", c->metadata);
+	return check_room(c, e) == 0 ? superblock_clear(c->metadata, e) : -1;
 }
 
 /* Whether the record that is there, if any, may be replaced: the tracker is not active. */
@@ -489,25 +505,14 @@ check_new(const char *name, const struct record *r, bool force, struct err *e)
 	return 0;
 }
 
-static uint64_t
-block_bytes(const struct track_config *c)
-{
-	return c->block_bytes != 0 ? c->block_bytes : BLOCK_BYTES;
-}
-
 int
 track_cost(const struct track_config *c, struct track_cost *out, struct err *e)
 {
-	uint64_t bytes, each = block_bytes(c);
+	uint64_t bytes;
 
 	if (size_of(c->device, &bytes, e) != 0)
 		return -1;
-	out->block_bytes = each;
-	out->blocks = (bytes + each - 1) / each;
-	out->memory_bytes = BITMAPS * ((out->blocks + 63) / 64 * 8);
-	out->metadata_bytes = out->blocks * NOTES_BYTES;
-	if (out->metadata_bytes < NOTES_MIN_BYTES)
-		out->metadata_bytes = NOTES_MIN_BYTES;
+	*out = cost_of(bytes, block_bytes(c));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "dsync/track/cost.h"
 #include "dsync/track/record.h"
 
 struct track_config {
@@ -34,13 +35,6 @@ struct track_report {
 	char why[512]; /* why it counts no more, or why nothing is noted; or "" */
 };
 
-/* What a tracker takes, as long as it is there. */
-struct track_cost {
-	uint64_t block_bytes, blocks;
-	uint64_t memory_bytes;   /* of the kernel: of each block whether it was written, twice */
-	uint64_t metadata_bytes; /* of the device for what dm-era notes */
-};
-
 /* What a tracker of this device would take; nothing is changed.  ERR_USAGE: it is no block device;
  * ERR_IO. */
 int track_cost(const struct track_config *, struct track_cost *, struct err *);
@@ -48,10 +42,10 @@ int track_cost(const struct track_config *, struct track_cost *, struct err *);
  * and is no mapped device cannot be tracked now: only its record is written, and report->there
  * is false.  ERR_USAGE: a name or a path has blanks, the device is tracked already, or there is a
  * record, and `force` is not set; ERR_REFUSED: the metadata device holds something, and `force` is
- * not set, or is in use; ERR_IO. */
+ * not set, or is in use, or has too little room; ERR_IO. */
 int track_new(const struct track_config *, struct track_report *, struct err *);
-/* Activate the tracker NAME, of which there is a record.  Where the metadata cannot be used, the
- * mapped device is made without a tracker, and report->tracked is false.  ERR_ABSENT: there is
+/* Activate the tracker NAME, of which there is a record.  Where the metadata cannot be used, or has too
+ * little room, the mapped device is made without a tracker, and report->tracked is false.  ERR_ABSENT: there is
  * no record, or the device is not there; ERR_REFUSED: the device is in use without its tracker;
  * ERR_IO. */
 int track_start(const char *folder, const char *name, struct track_report *, struct err *);

@@ -69,13 +69,14 @@ test_superblock(void)
 	make_block(block);
 	T_CHECK(superblock_get(&s, block, &e) == 0);
 	T_CHECK(!s.empty && s.block_sectors == 128 && s.blocks == 2048 && s.era == 5);
+	T_CHECK(s.room_bytes == 1024 * 4096); /* era_restore had 4 MiB */
 	T_CHECK(!stream_id_set(&s.generation));
 	superblock_put(block, &seven);
 	T_CHECK(superblock_get(&s, block, &e) == 0 && stream_id_same(&s.generation, &seven));
 	superblock_put(block, &none);
 	T_CHECK(memcmp(block, made, sizeof made) == 0);
 	memset(block, 0, sizeof block);
-	T_CHECK(superblock_get(&s, block, &e) == 0 && s.empty);
+	T_CHECK(superblock_get(&s, block, &e) == 0 && s.empty && s.room_bytes == UINT64_MAX);
 }
 
 /* Each changed byte is noticed. */
@@ -125,6 +126,11 @@ test_file(void)
 	T_CHECK(superblock_write(in_scratch("meta"), &nine, &e) == 0 && flushes > 0);
 	T_CHECK(superblock_read(&s, in_scratch("meta"), &e) == 0);
 	T_CHECK(stream_id_same(&s.generation, &nine) && s.era == 5);
+	T_CHECK(s.room_bytes == 4 << 20);
+	sh("truncate -s 8M meta"); /* what was made with 4 MiB uses no more */
+	T_CHECK(superblock_read(&s, in_scratch("meta"), &e) == 0 && s.room_bytes == 4 << 20);
+	sh("truncate -s 3M meta");
+	T_CHECK(superblock_read(&s, in_scratch("meta"), &e) == 0 && s.room_bytes == 3 << 20);
 	T_CHECK(superblock_clear(in_scratch("meta"), &e) == 0);
 	T_CHECK(superblock_read(&s, in_scratch("meta"), &e) == 0 && s.empty);
 	T_CHECK(superblock_write(in_scratch("meta"), &nine, &e) != 0 && e.kind == ERR_REFUSED);

@@ -13,20 +13,21 @@
 #include "dsync/track/track.h"
 #include "tests/unit/scratch.h"
 
-enum { DEVICE_BYTES = 7 << 20 };
+enum { DEVICE_BYTES = 7 << 20, SMALL_BYTES = (2 << 20) - 512 };
 
 static const struct stream_id identity = { { 1, 2 } }, ended = { { 3, 4 } };
 static struct stream_id in_metadata;
+static uint64_t room = 64 << 20; /* of the metadata */
 static bool in_use, era_fails;
 static char table_now[MAPPED_LINE_BYTES], removed[MAPPED_WORD_BYTES];
 static struct err e;
 
-/* What the library asks of the system: a file of this size is a block device, and the
+/* What the library asks of the system: a file of these sizes is a block device, and the
  * mapped device is there. */
 static int
 as_device(int rc, struct stat *st)
 {
-	if (rc == 0 && st->st_size == DEVICE_BYTES)
+	if (rc == 0 && (st->st_size == DEVICE_BYTES || st->st_size == SMALL_BYTES))
 		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFBLK;
 	return rc;
 }
@@ -49,13 +50,14 @@ fstat(int fd, struct stat *st)
 int
 ioctl(int fd, unsigned long command, ...)
 {
+	struct stat st;
 	va_list ap;
 
 	va_start(ap, command);
 	void *to = va_arg(ap, void *);
 	va_end(ap);
 	if (command == BLKGETSIZE64)
-		return *(uint64_t *)to = DEVICE_BYTES, 0;
+		return fstat(fd, &st) == 0 ? (*(uint64_t *)to = (uint64_t)st.st_size, 0) : -1;
 	if (command == BLKSSZGET)
 		return *(int *)to = 512, 0;
 	return (int)syscall(SYS_ioctl, fd, command, to);
@@ -72,7 +74,7 @@ superblock_read(struct superblock *s, const char *metadata, struct err *why)
 {
 	(void)metadata, (void)why;
 	*s = (struct superblock){
-		.generation = in_metadata, .block_sectors = 128, .blocks = 112
+		.generation = in_metadata, .block_sectors = 128, .blocks = 112, .room_bytes = room
 	};
 	return 0;
 }
@@ -246,18 +248,42 @@ test_cost(void)
 	struct track_cost cost;
 
 	T_CHECK(track_cost(&c, &cost, &e) == 0 && cost.block_bytes == 65536 && cost.blocks == 112);
-	T_CHECK(cost.memory_bytes == 32 && cost.metadata_bytes == 4 << 20);
+	T_CHECK(cost.memory_bytes == 32 && cost.metadata_bytes == 2 << 20);
 	c.block_bytes = 4096;
 	T_CHECK(track_cost(&c, &cost, &e) == 0 && cost.blocks == 1792 && cost.memory_bytes == 448);
 	c.device = "/nowhere";
 	T_CHECK(track_cost(&c, &cost, &e) != 0);
 }
 
+/* Metadata that could fill up is not begun with: no tracker is set up, and one that was is not
+ * activated, so that the device is used without it. */
+static void
+test_room(void)
+{
+	struct track_config c = { .folder = scratch_dir, .device = in_scratch("device"),
+		.metadata = in_scratch("small"), .force = true };
+	struct track_report out;
+
+	save_record(DEVICE_BYTES);
+	T_CHECK(sh("truncate -s %d small", SMALL_BYTES) == 0);
+	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_REFUSED);
+	T_CHECK(strstr(e.text, "may need 2 MiB to note 112 blocks of 64 KiB") != NULL);
+	T_CHECK(sh("truncate -s 1M small") == 0);
+	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_USAGE); /* it is no device */
+	room = (2 << 20) - 1;
+	in_metadata = ended;
+	T_CHECK(track_start(scratch_dir, "vol", &out, &e) == 0 && !out.tracked && out.there);
+	T_CHECK(strstr(out.why, "may need 2 MiB to note 112 blocks of 64 KiB") != NULL);
+	room = 2 << 20;
+	save_record(DEVICE_BYTES);
+	T_CHECK(goes_on());
+}
+
 int
 main(void)
 {
 	scratch_init();
-	T_CHECK(sh("truncate -s %d device", DEVICE_BYTES) == 0);
+	T_CHECK(sh("truncate -s %d device metadata", DEVICE_BYTES) == 0);
 	test_cost();
 	in_metadata = ended;
 	save_record(DEVICE_BYTES);
@@ -275,6 +301,7 @@ main(void)
 	test_same_name();
 	test_left_beneath();
 	test_own_table_again();
+	test_room();
 	scratch_done();
 	return t_done();
 }
