@@ -287,31 +287,39 @@ stream_to(const struct opts *o, const char *disk, const char *target, struct err
 	return stay_attached(o, &c, e);
 }
 
-/* bootimage SOURCE FOLDER: make the files from which a machine starts whose disk streams. */
+/* Make the boot image of an image that is no folder. */
 static int
-make_boot_image(const struct opts *o, const char *folder, struct err *e)
+make_from_image(const struct opts *o, struct boot_config *c, struct boot_made *made, struct err *e)
 {
 	struct err ignored; /* the image is only read */
-	struct boot_made made;
-	struct disk *d;
 	struct look k;
 
 	if (look_begin(&k, o, e) != 0)
 		return -1;
-	int rc = export_as_disk(&d, k.export, e);
+	int rc = export_as_disk(&c->image, k.export, e);
 	if (rc == 0) {
-		struct boot_config c = { .image = d,
-			.table = &k.table,
-			.drivers = o->drivers,
-			.programs = o->programs,
-			.folder = folder };
-		rc = boot_make(&c, &made, e);
-		disk_close(d, &ignored);
+		c->table = &k.table;
+		rc = boot_make(c, made, e);
+		disk_close(c->image, &ignored);
 	}
-	if (rc == 0)
-		rc = report_boot(o, &made, folder, e);
 	look_end(&k);
 	return rc;
+}
+
+/* bootimage SOURCE FOLDER: make the files from which a machine starts whose disk streams. */
+static int
+make_boot_image(const struct opts *o, const char *folder, struct err *e)
+{
+	struct boot_config c = { .mounted = o->sources.places[0],
+		.drivers = o->drivers,
+		.programs = o->programs,
+		.folder = folder };
+	struct boot_made made;
+	struct stat st;
+	bool mounted = stat(c.mounted, &st) == 0 && S_ISDIR(st.st_mode);
+
+	int rc = mounted ? boot_make(&c, &made, e) : make_from_image(o, &c, &made, e);
+	return rc == 0 ? report_boot(o, &made, folder, e) : -1;
 }
 
 /* status SOCKET: what the disk behind this socket says of itself. */

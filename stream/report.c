@@ -105,7 +105,8 @@ report_boot(
 		json_object(j, NULL);
 		json_string(j, "image", o->sources.places[0]);
 		json_string(j, "kernel", m->version);
-		json_uint(j, "root_partition", m->partition);
+		if (m->partition != 0)
+			json_uint(j, "root_partition", m->partition);
 		json_uint(j, "modules", m->modules);
 		json_uint(j, "ramdisk_bytes", m->ramdisk_bytes);
 		json_end(j);

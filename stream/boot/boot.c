@@ -29,13 +29,20 @@ enum {
 
 static const char modules_folder[] = "lib/modules";
 
+/* What errors are about. */
+static const char *
+name_of(const struct boot_config *c)
+{
+	return c->image != NULL ? disk_name(c->image) : c->mounted;
+}
+
 /* Where the kernel and its modules are. */
 struct kernel {
 	struct tree *root; /* has the modules */
 	struct tree *boot; /* has the kernel: root, or another partition; owned where it is another */
 	char path[PATH_CAP]; /* of the kernel in `boot` */
 	char version[BOOT_VERSION_CAP];
-	unsigned partition; /* of `root` */
+	unsigned partition; /* of `root`; 0: it is mounted */
 };
 
 static void
@@ -95,9 +102,10 @@ search_versions(struct kernel *k, struct tree *boot, const char *const *patterns
 	return tree_list(k->root, modules_folder, look_at_version, &s, e);
 }
 
-/* Open the filesystem of the first partition that has modules, as k->root. */
+/* Open the filesystem of the first partition that has modules, as k->root.  A filesystem for /usr
+ * has them, too, but no settings. */
 static int
-find_root(struct kernel *k, const struct boot_config *c, struct err *e)
+find_partition(struct kernel *k, const struct boot_config *c, struct err *e)
 {
 	struct err why;
 
@@ -106,14 +114,30 @@ find_root(struct kernel *k, const struct boot_config *c, struct err *e)
 		if (tree_open(&k->root, c->image, p->sectors, &why) != 0)
 			continue;
 		k->partition = p->number;
-		if (tree_has(k->root, modules_folder))
+		if (tree_has(k->root, modules_folder) && tree_has(k->root, "etc"))
 			return 0;
 		tree_close(k->root);
 		k->root = NULL;
 	}
 	return err_set(e, ERR_UNSUPPORTED,
 	    "%s: has no ext2, ext3 or ext4 filesystem with the modules of a kernel",
-	    disk_name(c->image));
+	    name_of(c));
+}
+
+static int
+open_mounted(struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	if (tree_open_mounted(&k->root, c->mounted, e) != 0)
+		return -1;
+	return tree_has(k->root, modules_folder)
+	           ? 0
+	           : err_set(e, ERR_UNSUPPORTED, "%s: has no modules of a kernel", c->mounted);
+}
+
+static int
+find_root(struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	return c->image != NULL ? find_partition(k, c, e) : open_mounted(k, c, e);
 }
 
 /* Look for the kernel in partitions other than that of the root filesystem. */
@@ -122,7 +146,7 @@ search_others(struct kernel *k, const struct boot_config *c, struct err *e)
 {
 	struct err why;
 
-	for (unsigned i = 0; i < c->table->nparts && k->boot == NULL; i++) {
+	for (unsigned i = 0; c->image != NULL && i < c->table->nparts && k->boot == NULL; i++) {
 		const struct partition *p = &c->table->parts[i];
 		struct tree *other;
 		if (p->number == k->partition ||
@@ -154,7 +178,7 @@ find_kernel(struct kernel *k, const struct boot_config *c, struct err *e)
 	if (k->boot != NULL)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED, "%s: has modules, but no kernel that they belong to",
-	    disk_name(c->image));
+	    name_of(c));
 }
 
 /* Writing. */
@@ -279,10 +303,28 @@ read_programs(const char *path, struct buf *b, struct err *e)
 
 /* Modules. */
 
+/* The root filesystem, and /usr where it has one of its own, are mounted before any program of the
+ * system runs. */
 static int
-choose(struct modules *m, const struct boot_config *c, struct err *e)
+choose_needed(struct modules *m, const struct kernel *k, struct err *e)
 {
-	if (drivers_need(m, "ext4", e) != 0)
+	static const char *const places[] = { ".", "usr" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const char *filesystem;
+		if (!tree_has(k->root, places[i]))
+			continue;
+		if (tree_filesystem(k->root, places[i], &filesystem, e) != 0 ||
+		    drivers_need(m, filesystem, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+choose(struct modules *m, const struct kernel *k, const struct boot_config *c, struct err *e)
+{
+	if (choose_needed(m, k, e) != 0)
 		return -1;
 	if (c->drivers == NULL)
 		drivers_all(m);
@@ -312,10 +354,10 @@ choose_modules(
 	buf_free(&builtin);
 	if (rc != 0)
 		return -1;
-	if (choose(m, c, e) == 0)
+	if (choose(m, k, c, e) == 0)
 		return 0;
 	modules_free(m);
-	return err_ctx(e, "%s: its kernel %s", disk_name(c->image), k->version);
+	return err_ctx(e, "%s: its kernel %s", name_of(c), k->version);
 }
 
 /* The command line. */
@@ -366,10 +408,12 @@ make_line(struct buf *line, const struct kernel *k, const char *words, const str
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: its boot loader gives the kernel a command line of %zu characters, and %d "
 		    "of them could be used",
-		    disk_name(c->image), strlen(words), WORDS_BYTES_MAX);
-	int n = snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition);
+		    name_of(c), strlen(words), WORDS_BYTES_MAX);
+	int n = k->partition != 0
+	            ? snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition)
+	            : snprintf(text, sizeof text, "%s\n", words);
 	buf_bytes(line, text, (size_t)n);
-	return buf_ok(line) ? 0 : err_nomem(e, disk_name(c->image));
+	return buf_ok(line) ? 0 : err_nomem(e, name_of(c));
 }
 
 static int

@@ -13,8 +13,10 @@
 enum { BOOT_VERSION_CAP = 128 };
 
 struct boot_config {
-	struct disk *image;         /* the disk that the image holds; borrowed */
-	const struct ptable *table; /* of that disk */
+	/* The disk that the image holds, and its partitions; borrowed.  NULL: `mounted` counts. */
+	struct disk *image;
+	const struct ptable *table;
+	const char *mounted; /* a folder where the image's filesystems are mounted */
 	/* Names of drivers with commas between them; NULL: those of the memory-root environment,
 	 * for any machine. */
 	const char *drivers;
@@ -27,17 +29,18 @@ struct boot_config {
 
 struct boot_made {
 	char version[BOOT_VERSION_CAP]; /* of the kernel */
-	unsigned partition;             /* the number of the one that has the root filesystem */
+	/* The number of the one that has the root filesystem; 0: it was mounted. */
+	unsigned partition;
 	size_t modules;                 /* how many are in the ramdisk */
 	uint64_t ramdisk_bytes;
 };
 
 /* Make the files, when all that they will hold has been read.  Modules that gzip, xz or zstd has
- * compressed are decompressed.  cmdline has the words that the image's GRUB gives to this kernel ("ro" if it
- * has none of that), and "frisbee.root=N" with the number of the partition of the root
- * filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4 filesystem with a kernel
- * and its modules, or the kernel lacks a module; ERR_FORMAT: what is there is damaged; ERR_IO;
- * ERR_NOMEM. */
+ * compressed are decompressed.  cmdline has the words that the image's GRUB gives to this kernel
+ * ("ro" if it has none of that), and for a disk "frisbee.root=N" with the number of the partition of
+ * the root filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4 filesystem with a
+ * kernel and its modules, or what is mounted has none, or the kernel lacks a module; ERR_FORMAT:
+ * what is there is damaged; ERR_ABSENT: there is no such folder; ERR_IO; ERR_NOMEM. */
 int boot_make(const struct boot_config *, struct boot_made *, struct err *);
 
 #endif /* STREAM_BOOT_BOOT_H */

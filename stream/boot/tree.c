@@ -1,15 +1,18 @@
-/* tree.c: reads files of an ext filesystem with libext2fs.  The other files of this folder call
- * it, in the first thread. */
+/* tree.c: reads files of an ext filesystem with libext2fs, or of a folder.  The other files of this
+ * folder call it, in the first thread. */
 #include "stream/boot/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fsmods/ext_io.h"
+#include "stream/boot/mounted.h"
 
 enum { NAME_CAP = 256, READ_BYTES = 1 << 20 };
 
 struct tree {
+	int root; /* the folder; -1: the filesystem below is read here */
 	struct ext_io io;
 	ext2_filsys fs;
 };
@@ -28,6 +31,7 @@ tree_open(struct tree **out, struct disk *d, struct range part, struct err *e)
 
 	if (t == NULL)
 		return err_nomem(e, disk_name(d));
+	t->root = -1;
 	t->io = (struct ext_io){ d, part };
 	errcode_t rc = ext_io_open(&t->io, &t->fs);
 	if (rc == 0) {
@@ -39,13 +43,41 @@ tree_open(struct tree **out, struct disk *d, struct range part, struct err *e)
 	    error_message(rc));
 }
 
+int
+tree_open_mounted(struct tree **out, const char *folder, struct err *e)
+{
+	struct tree *t = calloc(1, sizeof *t);
+
+	if (t == NULL)
+		return err_nomem(e, folder);
+	t->root = mounted_open(folder, e);
+	if (t->root < 0) {
+		free(t);
+		return -1;
+	}
+	*out = t;
+	return 0;
+}
+
 void
 tree_close(struct tree *t)
 {
 	if (t == NULL)
 		return;
-	ext2fs_free(t->fs);
+	if (t->root >= 0)
+		close(t->root);
+	else
+		ext2fs_free(t->fs);
 	free(t);
+}
+
+int
+tree_filesystem(struct tree *t, const char *path, const char **name, struct err *e)
+{
+	if (t->root >= 0)
+		return mounted_filesystem(t->root, path, name, e);
+	*name = "ext4";
+	return 0;
 }
 
 static errcode_t
@@ -59,7 +91,7 @@ tree_has(struct tree *t, const char *path)
 {
 	ext2_ino_t ino;
 
-	return find(t, path, &ino) == 0;
+	return t->root >= 0 ? mounted_has(t->root, path) : find(t, path, &ino) == 0;
 }
 
 /* What tree_list() was asked, for list_one(). */
@@ -91,8 +123,10 @@ tree_list(struct tree *t, const char *path, bool (*each)(void *arg, const char *
 {
 	struct listing l = { each, arg };
 	ext2_ino_t ino;
-	errcode_t rc = find(t, path, &ino);
 
+	if (t->root >= 0)
+		return mounted_list(t->root, path, each, arg, e);
+	errcode_t rc = find(t, path, &ino);
 	if (rc == 0)
 		rc = ext2fs_dir_iterate(t->fs, ino, 0, NULL, list_one, &l);
 	return rc == 0 ? 0 : fail(e, rc, path);
@@ -124,8 +158,10 @@ tree_read(struct tree *t, const char *path, size_t most_bytes, struct buf *b, st
 {
 	ext2_file_t f;
 	ext2_ino_t ino;
-	errcode_t rc = find(t, path, &ino);
 
+	if (t->root >= 0)
+		return mounted_read(t->root, path, most_bytes, b, e);
+	errcode_t rc = find(t, path, &ino);
 	if (rc == 0)
 		rc = ext2fs_file_open(t->fs, ino, 0, &f);
 	if (rc != 0)

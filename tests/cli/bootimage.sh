@@ -2,30 +2,8 @@
 # streamdisk bootimage: the kernel and its modules out of an image, on MBR and GPT, with and
 # without a partition for /boot; images that cannot be started so are refused.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/boot_lib.sh"
 requires sfdisk mke2fs cpio zstd xz gzip
-SD=$BIN/streamdisk
-module() { mkdir -p "$T/root/lib/modules/$1/$(dirname "$2")"; echo "module $2 of $1" > "$T/root/lib/modules/$1/$2"; }
-# version VERSION: with the modules that are needed, and a driver for a network and for a disk.
-version() {
-	local v=$1 m
-	mkdir -p "$T/root/boot"
-	for m in drivers/block/nbd drivers/md/dm-mod drivers/net/virtio_net drivers/net/net_failover drivers/ata/ahci fs/ext4/ext4 fs/jbd2/jbd2 sound/pci/noise; do
-		module "$v" kernel/$m.ko
-	done
-	cat > "$T/root/lib/modules/$v/modules.dep" <<- 'I'
-		kernel/drivers/block/nbd.ko:
-		kernel/drivers/md/dm-mod.ko:
-		kernel/drivers/net/virtio_net.ko: kernel/drivers/net/net_failover.ko
-		kernel/drivers/net/net_failover.ko:
-		kernel/drivers/ata/ahci.ko:
-		kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko
-		kernel/fs/jbd2/jbd2.ko:
-		kernel/sound/pci/noise.ko:
-	I
-	echo "alias pci:v00001AF4 virtio_net" > "$T/root/lib/modules/$v/modules.alias"
-	echo kernel/lib/crc32c_generic.ko > "$T/root/lib/modules/$v/modules.builtin"
-	head -c 300000 /dev/urandom > "$T/root/boot/vmlinuz-$v"
-}
 # disk NAME LABEL PARTITION FOLDER...: a filesystem in each of these partitions, of 16 MB each; its image.
 disk() {
 	local name=$1 label=$2 n; shift 2
@@ -39,8 +17,6 @@ disk() {
 	done
 	"$BIN/imagezip" -q "$T/$name" "$T/$name.ndz" || fail "imagezip"
 }
-boot() { rm -rf "$T/out" "$T/there"; "$SD" bootimage "$@" "$T/out" 2> "$T/said" || return; mkdir "$T/there"; (cd "$T/there" && cpio --quiet -i -d < "$T/out/initrd.img"); }
-in_ramdisk() { (cd "$T/there" && find . -name '*.ko' | sed 's|.*/||' | LC_ALL=C sort | tr '\n' ' '); }
 
 version 6.1.0-9-amd64; version 6.1.0-10-amd64
 mkdir -p "$T/root/lib/modules/7.0-without-a-kernel" "$T/root/boot/grub" "$T/other"

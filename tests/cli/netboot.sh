@@ -332,7 +332,7 @@ says "which make the files to start from, too" \
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
 says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
-with="$with STREAM_BOOT=$T/boot; pack_programs() { :; }; start_daemon() { echo daemon \$1; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
+with="$with STREAM_BOOT=$T/boot; mkdir -p $T/boot; : > $T/boot/programs.cpio; attach_image() { return 1; }; pack_programs() { :; }; start_daemon() { echo daemon \$1; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
 says "an image that cannot be started so is loaded first, which is said before" "say sda is going to be filled from nbd://a/ while its system runs
 say its kernel 1: has no module nbd
 say so sda is loaded first, and its system is started from it then
@@ -371,7 +371,7 @@ says "in the end, too" "waits" "$with echo 77 > $T/killed/run/started; end_daemo
 
 echo "== what a machine that streams reports"
 cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
-with="disk=sda; STREAM_BOOT=$T/boot; pack_programs() { :; }; report() { echo report \$*; }; say() { :; }; start_daemon() { :; }; end_daemon() { :; };"
+with="disk=sda; STREAM_BOOT=$T/boot; attach_image() { return 1; }; pack_programs() { :; }; report() { echo report \$*; }; say() { :; }; start_daemon() { :; }; end_daemon() { :; };"
 says "that it begins, before the kernel is started" "report streaming a.ndz onto sda
 report failed the kernel of frisbee://239.1.2.3:7 does not start" "$with fail() { report failed \$*; exit 1; }; streamdisk() { :; }; stream"
 says "that it loads first, and how far it is" "report streaming a.ndz onto sda

@@ -2,7 +2,7 @@
 # $T/disk.ndz, and a machine with the disk $T/a.
 # Most of a slow machine's disk is to be absent, too, when somebody logs in: with SLOWLY what it reads
 # comes at once, and the rest within an hour.  READ_ALL, typed into it, lets it read the rest.
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+declare -F vm_start > /dev/null || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 requires nbdkit nbd-client python3
 vm_accel
 PORT=8080 SLOWLY=rate=200k
@@ -17,7 +17,7 @@ serve() {	# BYTES in a second, until $T/rate says another number
 machine() {	# NAME QEMU-OPTIONS...
 	local name=$1; shift
 	vm_start "$name" -machine "${CHIPS:-pc}" "${FIRMWARE[@]}" -cpu max -m 1024 -no-reboot -netdev user,id=n -device virtio-net-pci,netdev=n,romfile= \
-	    -drive file="$T/a",format=raw,if=virtio,cache=unsafe "$@"
+	    -drive file="$T/a",format=raw,if=none,id=disk,cache=unsafe -device "virtio-blk-pci,drive=disk,serial=${DISK_SERIAL:-disk}" "$@"
 }
 streams() {	# NAME WORDS...
 	local name=$1; shift
@@ -41,4 +41,61 @@ PY
 tree_of() {	# DISK OUT: the files of the ext4 at $OFFSET, its filesystem checked
 	quietly e2fsck -fn "$1?offset=$OFFSET" || fail "$1: e2fsck"
 	mkdir "$2"; debugfs -R "rdump / $2" "$1?offset=$OFFSET" > /dev/null 2>&1
+}
+# The same of an XFS or a btrfs, which this machine mounts.
+mounted_tree_of() {	# DISK OUT CHECK...
+	dd if="$1" of="$T/fs" bs=1M skip=$((OFFSET >> 20)) conv=sparse status=none
+	check "$FS is whole" quietly "${@:3}" "$T/fs"
+	mkdir "$2" "$T/mounted"
+	mount -t "$FS" -o loop,ro${SUBVOLUME:+,subvol=$SUBVOLUME} "$T/fs" "$T/mounted" || { fail "mount"; return; }
+	cp -a "$T/mounted/." "$2"; umount "$T/mounted"; rm "$T/fs"
+}
+# A machine with UEFI firmware works while its disk, which has a GPT, arrives, and its firmware starts that
+# disk afterwards.
+needs_uefi() {
+	EFI=$NETBOOT/signed/gcdx64.efi
+	requires mformat mmd mcopy
+	[ -e "$OVMF" ] || skip "needs the package ovmf"
+	[ -e "$EFI" ] || skip "the signed boot loaders cannot be fetched"
+}
+needs_mount() {	# FS
+	modprobe -q "$1" 2> /dev/null
+	grep -q -w "$1" /proc/filesystems || skip "the kernel here does not mount $1"
+}
+uefi_disk() {	# MB more; FS and SUBVOLUME as of make-disk
+	OFFSET=$((2048 * 25 * 512))
+	FS=${FS:-} SUBVOLUME=${SUBVOLUME:-} EFI=$EFI STREAMS=$1 "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
+	"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+	cp "${OVMF/CODE/VARS}" "$T/vars"
+	CHIPS=q35 FIRMWARE=(-drive "if=pflash,format=raw,readonly=on,file=$OVMF" -drive "if=pflash,format=raw,file=$T/vars")
+	serve 1000000000
+	truncate -s "$(stat -c %s "$T/disk")" "$T/a"
+}
+logged_in() {	# NAME ROOT: until somebody is, while most is absent
+	vm_sees "$1" 600 'starting the kernel of the image'
+	vm_sees "$1" 600 "vda is being filled; starting the system on $2"
+	vm_sees "$1" 600 'node login:'
+	share=$(present)
+	check "most is absent: $share % are there" [ "$share" -lt 60 ]
+	check "the disk does not look whole" [ "$("$BIN/imageunzip" --status "$T/a" > /dev/null 2>&1; echo $?)" = 1 ]
+	vm_types "$1" root; vm_sees "$1" 200 '# '
+	vm_types "$1" 'ls -d /sys/firmware/efi; echo written while it streams > /made-here; sync'
+	vm_sees "$1" 200 '^/sys/firmware/efi'
+}
+becomes_whole() {	# NAME: and is switched off
+	vm_types "$1" "$READ_ALL"
+	vm_sees "$1" 600 'frisbee: DONE: vda is whole, and the system uses it directly'
+	check "nothing says that it is not whole" quietly "$BIN/imageunzip" --status "$T/a"
+	vm_types "$1" 'md5sum < /srv/more; sync; reboot'
+	vm_sees "$1" 300 "$(md5sum < "$T/files/srv/more" | cut -d' ' -f1)"
+	vm_ends "$1" 300
+	check "both tables of the GPT" quietly sgdisk --verify "$T/a"
+}
+starts_from_disk() {
+	machine disk
+	vm_sees disk 600 'node login:'
+	vm_types disk root; vm_sees disk 200 '# '; vm_types disk 'ls -d /sys/firmware/efi; cat /made-here; poweroff'
+	vm_sees disk 200 '^/sys/firmware/efi'
+	vm_sees disk 200 'written while it streams'
+	vm_ends disk 60
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Root filesystems that the kernel mounts for streamdisk bootimage: what netboot/node/roots finds on a disk,
+# and the kernel and modules that are taken out of it.
+. "$(dirname "$0")/lib.sh"
+. "$TOP/tests/cli/boot_lib.sh"
+[ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs root"
+requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs blkid lvm losetup cpio
+for f in xfs btrfs; do
+	modprobe -q $f 2> /dev/null
+	grep -q -w $f /proc/filesystems || skip "the kernel here does not mount $f"
+done
+sh=sh; command -v busybox > /dev/null && sh="busybox sh"
+export SYS=$T/sys PROC=$T/proc RUN=$T/run LIB=$TOP/netboot/node
+mkdir -p "$SYS/class/block" "$PROC" "$RUN" "$T/system" "$T/mnt" "$T/lvm"
+export LVM_SYSTEM_DIR=$T/lvm LVM_SUPPRESS_FD_WARNINGS=1
+cat > "$T/lvm/lvm.conf" << CONF
+devices { use_devicesfile=0 obtain_device_list_from_udev=0 external_device_info_source="none" }
+global { activation=0 locking_dir="$T/lvm/lock" }
+CONF
+LOOPS=()
+CLEANUP+=('umount -q "$T/system/boot" "$T/system/usr" "$T/system" "$T/mnt"; for l in "${LOOPS[@]}"; do losetup -d "$l"; done')
+
+# partition MIB MKFS...: sets $part to the name of a device, which counts as the next partition
+partition() {
+	local n=$((${#LOOPS[@]} + 1)) size=$1; shift
+	truncate -s "${size}M" "$T/part$n"
+	"$@" "$T/part$n" > "$T/mkfs" 2>&1 || fail "$*: $(cat "$T/mkfs")"
+	LOOPS+=("$(losetup --show -f "$T/part$n")")
+	part=$(basename "${LOOPS[-1]}")
+	mkdir -p "$SYS/class/block/$part"; echo "$n" > "$SYS/class/block/$part/partition"
+}
+fill() { mount "/dev/$1" "$T/mnt" && cp -a "$2/." "$T/mnt" && umount "$T/mnt" || fail "filling $1"; }	# DEVICE FOLDER
+# As the memory root does: roots PARTS CODE
+roots() { $sh -c '. "$1"; say() { :; }; fail() { echo "fail $*"; exit 1; }; parts=$2; eval "$3"' sh "$TOP/netboot/init" "$@"; }
+found() { roots "$1" 'find_system "'"$T/system"'" && echo "$root_words" || echo "none: $why"'; }	# PARTS
+left() { roots "" "leave_system '$T/system'" 2> /dev/null; }
+says() { check "$1" [ "$3" = "$2" ] || echo "got: $3"; }	# WHAT WANTED GOT
+
+version 6.1.0-10-amd64
+own=$T/root/lib/modules/6.1.0-10-amd64
+for m in xfs/xfs btrfs/btrfs; do module 6.1.0-10-amd64 kernel/fs/$m.ko; echo "kernel/fs/$m.ko:" >> "$own/modules.dep"; done
+: > "$T/root/etc/passwd"
+mkdir -p "$T/root/boot/grub"; echo "linux /boot/vmlinuz-6.1.0-10-amd64 root=UUID=1 ro quiet" > "$T/root/boot/grub/grub.cfg"
+
+echo "== btrfs"
+echo "UUID=1 / btrfs defaults,subvol=/@root 0 0" > "$T/root/etc/fstab"
+partition 128 mkfs.btrfs -q; B=$part
+mount "/dev/$B" "$T/mnt" && for s in a @root z; do quietly btrfs subvolume create "$T/mnt/$s" && cp -a "$T/root/." "$T/mnt/$s" || fail "subvolume"; done
+echo "of the snapshot" > "$T/mnt/a/boot/vmlinuz-6.1.0-10-amd64"; umount "$T/mnt"
+says "the subvolume that its own fstab names" "frisbee.root=1 rootflags=subvol=@root" "$(found "$B")"
+check "its files" boot --drivers=virtio_net "$T/system"
+check "the kernel" cmp "$T/out/vmlinuz" "$T/root/boot/vmlinuz-6.1.0-10-amd64"
+says "the module that reads its root, and no other one" "btrfs.ko dm-mod.ko nbd.ko net_failover.ko virtio_net.ko " "$(in_ramdisk)"
+says "the words of its GRUB, without a partition" "root=UUID=1 ro quiet" "$(cat "$T/out/cmdline")"
+check "a report without a partition" json <("$SD" --json bootimage "$T/system" "$T/out") kernel=6.1.0-10-amd64 'root_partition!?'
+left
+
+echo "== XFS, with a /usr and a /boot of their own"
+partition 64 mke2fs -q -F -t ext4 -U 11111111-2222-3333-4444-000000000001; U=$part
+partition 64 mke2fs -q -F -t ext4 -U 11111111-2222-3333-4444-000000000002; K=$part
+partition 300 mkfs.xfs -q; X=$part
+mkdir -p "$T/usr" "$T/boot" "$T/xfs"/{usr,boot}
+mv "$T/root/lib" "$T/usr"; mv "$T/root/boot"/* "$T/boot"; cp -a "$T/root/etc" "$T/xfs"; ln -s usr/lib "$T/xfs/lib"
+printf '%s\n' "/dev/x / xfs defaults 0 0" "UUID=11111111-2222-3333-4444-000000000001 /usr ext4 defaults 0 0" \
+    "UUID=11111111-2222-3333-4444-000000000002 /boot ext4 defaults 0 0" > "$T/xfs/etc/fstab"
+fill "$U" "$T/usr"; fill "$K" "$T/boot"; fill "$X" "$T/xfs"
+# Its journal was open when the image was made, and the image cannot be written.
+mount "/dev/$X" "$T/mnt"; : > "$T/mnt/made"; quietly xfs_io -x -c "shutdown -f" "$T/mnt" || fail "shutdown"; umount "$T/mnt"
+blockdev --setro "/dev/$X"
+says "the system, not its /usr" "frisbee.root=4" "$(found "$U $K $X")"
+check "its files" boot --drivers=virtio_net "$T/system"
+check "the kernel of its /boot" cmp "$T/out/vmlinuz" "$T/boot/vmlinuz-6.1.0-10-amd64"
+says "what reads its root, and its /usr" "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko xfs.ko " "$(in_ramdisk)"
+left
+says "a /usr that is elsewhere" "none: its /usr, UUID=11111111-2222-3333-4444-000000000001, cannot be mounted with its root" "$(found "$K $X")"
+left
+mount "/dev/$U" "$T/mnt"; sed -i /ext4/d "$T/mnt/lib/modules/6.1.0-10-amd64/modules.dep"; umount "$T/mnt"
+found "$U $K $X" > "$T/said"
+status 4 "$SD" bootimage "$T/system" "$T/out"
+check "a kernel that cannot read its /usr" grep -q "has no module ext4" "$T/stderr"
+left
+# What is not in a system is not taken from the machine here.
+mkdir -p "$T/links/etc"; ln -s "$T/usr/lib" "$T/links/lib"
+status 4 "$SD" bootimage "$T/links" "$T/out"
+check "a link does not lead out of the system" grep -q "has no modules of a kernel" "$T/stderr"
+
+echo "== LVM"
+partition 32 true; P=$part
+partition 32 true; Q=$part
+pvs() { lvm "$1" --devices "/dev/$P,/dev/$Q" "${@:2}" > "$T/said" 2>&1 < /dev/null || fail "lvm $*: $(cat "$T/said")"; }
+pvs vgcreate frisbeetest "/dev/$P" "/dev/$Q"
+pvs lvcreate -y -an -Zn -Wn -L 4M -n root frisbeetest "/dev/$P"
+groups_of() { roots "$1" 'plain_groups; [ -z "$why" ] || echo "why: $why"'; }	# PARTS
+says "a group that is linear" "frisbeetest" "$(groups_of "$P $Q")"
+says "one on two disks" "why: the group frisbeetest has physical volumes on other disks" "$(groups_of "$P")"
+pvs lvcreate -y -an -Zn -Wn -i 2 -L 8M -n fast frisbeetest
+says "one with a volume that is not linear" "why: the volume frisbeetest/fast is not linear" "$(groups_of "$P $Q")"
+says "no system is found there, and why" "none: the volume frisbeetest/fast is not linear" "$(found "$P $Q")"
+finish
