@@ -246,21 +246,11 @@ give_node(struct making *m, struct request *r)
 static enum MHD_Result
 give_images(struct making *m, struct request *r)
 {
-	struct images *x = m->x->c.images;
-	struct err e;
+	const char *text = m->x->c.images->text;
+	char *copy = text != NULL ? strdup(text) : NULL;
 
-	if (images_look(x, &e) != 0) {
-		json_free(m->j);
-		return answer_error(r->conn, 0, &e);
-	}
-	json_object(m->j, NULL);
-	json_array(m->j, "images");
-	for (size_t i = 0; i < x->n; i++)
-		if (!x->files[i].gone)
-			shapes_image(m->j, NULL, &x->files[i]);
-	json_end(m->j);
-	json_end(m->j);
-	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+	json_free(m->j);
+	return answer_text(r->conn, MHD_HTTP_OK, json_type, copy, copy != NULL ? strlen(copy) : 0);
 }
 
 static enum MHD_Result
@@ -287,14 +277,11 @@ wrong_body(const struct request *r)
 
 /* An image that is sent has to be there, and one that is captured must not, unless it may be replaced. */
 static int
-check_image(struct images *x, const struct swap_wish *wish, struct err *e)
+check_image(const struct images *x, const struct swap_wish *wish, struct err *e)
 {
-	if (images_look(x, e) != 0)
-		return -1;
-	bool there = images_find(x, wish->image) != NULL;
-	if (!there && !wish->capture)
+	if (!wish->capture && !images_may_have(x, wish->image))
 		return err_set(e, ERR_ABSENT, "there is no image %s", wish->image);
-	return there && wish->capture && !wish->replace
+	return wish->capture && !wish->replace && images_have(x, wish->image)
 	           ? err_set(e, ERR_REFUSED, "there is an image %s already", wish->image)
 	           : 0;
 }

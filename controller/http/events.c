@@ -215,17 +215,24 @@ put_id(const struct stream *s, FILE *f)
 	fprintf(f, "id: %s-%llu-%llu\n", s->of->epoch, (unsigned long long)s->told, (unsigned long long)s->images_told);
 }
 
-/* Adds an event with this document, which is freed.  Others of the same round may follow, so its number is
- * that of the round before: a connection that breaks in between begins with this round again. */
+/* Adds an event with this document, a line.  Others of the same round may follow, so its number is that
+ * of the round before: a connection that breaks in between begins with this round again. */
+static void
+put_text(struct stream *s, FILE *f, const char *event, const char *text)
+{
+	put_id(s, f);
+	fprintf(f, "event: %s\ndata: %s\n", event, text);
+}
+
+/* put_text() with a document, which is freed. */
 static void
 put(struct stream *s, FILE *f, const char *event, struct json *j)
 {
-	struct err ignored;
+	size_t n;
+	char *text = shapes_text(j, &n);
 
-	put_id(s, f);
-	fprintf(f, "event: %s\ndata: ", event);
-	json_show_on(j, f, &ignored);
-	fputc('\n', f);
+	put_text(s, f, event, text != NULL ? text : "{}\n");
+	free(text);
 }
 
 static struct json *
@@ -278,39 +285,20 @@ put_nodes(struct stream *s, FILE *f)
 }
 
 static void
-put_images(struct stream *s, FILE *f)
-{
-	const struct images *x = s->of->x->c.images;
-
-	for (size_t i = 0; i < x->n; i++) {
-		if (x->files[i].changed <= s->images_told)
-			continue;
-		struct json *j = line();
-		if (x->files[i].gone) {
-			json_object(j, NULL);
-			json_string(j, "kind", "image");
-			json_string(j, "key", x->files[i].name);
-			json_end(j);
-		} else {
-			shapes_image(j, NULL, &x->files[i]);
-		}
-		put(s, f, x->files[i].gone ? "gone" : "image", j);
-	}
-}
-
-static void
 put_all(struct stream *s, FILE *f, struct swap_now now)
 {
-	bool news = s->told < s->of->x->c.w->changed || s->images_told < s->of->x->c.images->changed;
+	const struct images *images = s->of->x->c.images;
+	bool news = s->told < s->of->x->c.w->changed || s->images_told < images->changed;
 
 	if (!s->greeted)
 		put_hello(s, f, now);
 	s->greeted = true;
 	put_sessions(s, f, now);
 	put_nodes(s, f);
-	put_images(s, f);
+	if (images->changed > s->images_told)
+		put_text(s, f, "images", images->text);
 	s->told = s->of->x->c.w->changed;
-	s->images_told = s->of->x->c.images->changed;
+	s->images_told = images->changed;
 	if (news)
 		put_id(s, f); /* without data: nothing but the number changes */
 	fputs(news ? "\n" : ":\n\n", f);
@@ -336,11 +324,9 @@ tell(struct stream *s, struct swap_now now)
 void
 events_tick(struct events *v, struct swap_now now)
 {
-	struct err ignored;
-
 	if (v->n > 0 && now.us > v->looked_us + IMAGES_US) {
 		v->looked_us = now.us;
-		(void)images_look(v->x->c.images, &ignored);
+		(void)v->x->c.ask_images(v->x->c.arg);
 	}
 	for (unsigned i = 0; i < v->n; i++) {
 		struct stream *s = v->streams[i];

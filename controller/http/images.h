@@ -1,4 +1,5 @@
-/* images.h: the images that can be loaded: files of one folder. */
+/* images.h: the images that can be loaded, as mfrisbeed has said last: the controller has no list of its
+ * own. */
 #ifndef CONTROLLER_HTTP_IMAGES_H
 #define CONTROLLER_HTTP_IMAGES_H
 
@@ -6,30 +7,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/err.h"
+#include "common/base/jtree.h"
 
-enum { IMAGES_MAX = 4096, IMAGES_NAME_BYTES = 256 };
-
-struct image_file {
-	char name[IMAGES_NAME_BYTES];
-	uint64_t bytes;
-	int64_t modified_s;
-	uint64_t changed; /* images.changed when the file was first seen as it is now */
-	bool gone;        /* it was there, and is not any more */
-};
-
-/* Begins as all zeros, but for the folder, which is borrowed. */
+/* Begins as all zeros. */
 struct images {
-	const char *folder;
-	struct image_file *files; /* by name */
-	size_t n, cap;
-	uint64_t changed; /* grows with each change */
+	struct jtree *said; /* mfrisbeed's answer (mfrisbeed(8), section LOCAL REQUESTS); NULL: none yet */
+	char why[300];      /* why it does not answer now; empty: it does */
+	uint64_t answered;  /* the number of that question */
+	char *text;         /* what the API says of it, a line; NULL: nothing yet */
+	uint64_t changed;   /* grows with each change of the text */
 };
 
 void images_free(struct images *);
-/* Look at the folder again.  ERR_IO: it cannot be read; ERR_NOMEM. */
-int images_look(struct images *, struct err *);
-/* The image of this name, or NULL. */
-const struct image_file *images_find(const struct images *, const char *name);
+/* The question of this number is answered: the answer, which is taken over, or, if that is NULL, why there
+ * is none; then the last answer stays. */
+void images_take(struct images *, uint64_t number, struct jtree *, const char *why);
+/* Has whoever has asked this question nothing to wait for any more? */
+bool images_are_said(const struct images *, uint64_t number);
+/* May there be an image of this name?  While mfrisbeed does not answer, or has more than it says, that shows
+ * when it is asked to send it. */
+bool images_may_have(const struct images *, const char *name);
+/* Is there an image of this name? */
+bool images_have(const struct images *, const char *name);
 
 #endif /* CONTROLLER_HTTP_IMAGES_H */

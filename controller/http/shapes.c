@@ -86,18 +86,38 @@ shapes_node(struct json *j, const char *key, const struct swap *w, const struct 
 	json_end(j);
 }
 
-void
-shapes_image(struct json *j, const char *key, const struct image_file *f)
+static void
+put_image(struct json *j, const struct jtree *image)
 {
-	char version[32];
+	static const char *const texts[] = { "name", "version", "store" }, *const numbers[] = { "bytes", "modified" };
+	uint64_t n;
 
-	snprintf(version, sizeof version, "%lld", (long long)f->modified_s);
-	json_object(j, key);
-	json_string(j, "name", f->name);
-	json_uint(j, "bytes", f->bytes);
-	json_int(j, "modified", f->modified_s);
-	json_string(j, "version", version);
+	json_object(j, NULL);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (jtree_text(jtree_get(image, texts[i])) != NULL)
+			json_string(j, texts[i], jtree_text(jtree_get(image, texts[i])));
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (jtree_whole(jtree_get(image, numbers[i]), &n))
+			json_uint(j, numbers[i], n);
 	json_end(j);
+}
+
+struct json *
+shapes_images(const struct images *x)
+{
+	const struct jtree *all = jtree_get(x->said, "images");
+	struct json *j = json_new();
+
+	json_one_line(j);
+	json_object(j, NULL);
+	json_array(j, "images");
+	for (size_t i = 0; i < jtree_count(all); i++)
+		put_image(j, jtree_at(all, i));
+	json_end(j);
+	if (x->why[0] != '\0')
+		json_string(j, "away", x->why);
+	json_end(j);
+	return j;
 }
 
 static void

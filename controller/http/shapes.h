@@ -8,11 +8,12 @@
 
 /* Each of them adds one object; key: as of json_object(). */
 void shapes_node(struct json *, const char *key, const struct swap *, const struct swap_node *);
-void shapes_image(struct json *, const char *key, const struct image_file *);
 /* The caller may add further members, and ends the object. */
 void shapes_sent(struct json *, const struct sent *);
 void shapes_session(struct json *, const char *key, const struct swap *,
     const struct swap_session *, struct swap_now);
+/* A document of all images, on one line. */
+struct json *shapes_images(const struct images *);
 /* The member "samples". */
 void shapes_samples(struct json *, const struct swap_session *);
 /* The document in memory, which the caller frees with free(); frees the document.  NULL: no

@@ -17,6 +17,7 @@
 enum {
 	CONNECTIONS_MAX = CALLERS_MAX + 128,
 	HEADERS_BYTES_MAX = 32768,
+	IMAGES_US = 3000000, /* how long who asks for images waits for mfrisbeed */
 };
 
 static void
@@ -138,6 +139,42 @@ unescape(void *arg, struct MHD_Connection *conn, char *text)
 	return MHD_http_unescape(text);
 }
 
+/* Does it have to wait until mfrisbeed has said which images there are?  libmicrohttpd asks again then. */
+static bool
+waits(struct web *x, struct request *r)
+{
+	bool needs = r->route.call == ROUTE_IMAGES || (r->route.call == ROUTE_START && r->authorised);
+
+	if (!needs || r->question != 0)
+		return false;
+	r->question = x->c.ask_images(x->c.arg);
+	if (images_are_said(x->c.images, r->question))
+		return false;
+	r->until_us = x->c.now(x->c.arg).us + IMAGES_US;
+	r->next = x->waiting;
+	x->waiting = r;
+	MHD_suspend_connection(r->conn);
+	return true;
+}
+
+/* Goes on with the requests that have nothing to wait for any more. */
+static void
+go_on(struct web *x, bool all)
+{
+	struct swap_now now = x->c.now(x->c.arg);
+
+	for (struct request **at = &x->waiting, *r; (r = *at) != NULL;) {
+		if (now.us >= r->until_us && !images_are_said(x->c.images, r->question))
+			images_take(x->c.images, 0, NULL, "it does not answer");
+		if (all || images_are_said(x->c.images, r->question)) {
+			*at = r->next;
+			MHD_resume_connection(r->conn);
+		} else {
+			at = &r->next;
+		}
+	}
+}
+
 static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *method,
     const char *version, const char *data, size_t *bytes, void **own)
@@ -160,7 +197,7 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 	}
 	/* The token may have been withdrawn while the body came. */
 	r->authorised = r->authorised && has_token(x, conn);
-	return answer(x, r);
+	return waits(x, r) ? MHD_YES : answer(x, r);
 }
 
 static void
@@ -229,6 +266,7 @@ web_close(struct web *x)
 	if (x == NULL)
 		return;
 	events_free(x->events);
+	go_on(x, true);
 	loop_forget(x->loop, &x->watch);
 	if (x->daemon != NULL)
 		MHD_stop_daemon(x->daemon);
@@ -248,6 +286,7 @@ web_tick(struct web *x)
 	struct swap_now now = x->c.now(x->c.arg);
 
 	events_tick(x->events, now);
+	go_on(x, false);
 	MHD_run(x->daemon);
 }
 

@@ -23,6 +23,8 @@ struct web_config {
 	struct swap_now (*now)(void *arg);
 	/* The numbers of reports that were taken and refused. */
 	void (*reports)(void *arg, uint64_t *taken, uint64_t *refused);
+	/* Asks mfrisbeed which images there are.  The number of the question: images_are_said(). */
+	uint64_t (*ask_images)(void *arg);
 	/* All that mfrisbeed sends. */
 	const struct sent *(*sent)(void *arg, size_t *n);
 	void *arg;

@@ -18,6 +18,7 @@ struct web {
 	struct MHD_Daemon *daemon;
 	struct callers *callers;
 	struct events *events;
+	struct request *waiting; /* for what mfrisbeed says of the images */
 	uint16_t port;
 };
 
@@ -28,6 +29,9 @@ struct request {
 	bool authorised;
 	size_t n;
 	char *body; /* WISH_BYTES_MAX bytes, or NULL */
+	uint64_t question; /* which images there are; 0: not asked */
+	uint64_t until_us; /* its answer is waited for */
+	struct request *next;
 };
 
 /* answer.c: answers a whole request.  Returns what libmicrohttpd wants. */

@@ -134,6 +134,7 @@ const state = {
 	sessions: new Map(),	/* by id */
 	nodes: new Map(),	/* by name, in the order of the controller */
 	images: new Map(),	/* by name */
+	away: undefined,	/* why the images may be others now */
 	sent: [],	/* what mfrisbeed sends, for whomever */
 	history: new Map(),	/* by id, newest first */
 	more: false,		/* there may be older ones than those of `history` */
@@ -232,7 +233,7 @@ function connect() {
 		state.detail.clear();
 		loadLists();
 	});
-	for (const kind of ["session", "node", "image", "gone"])
+	for (const kind of ["session", "node", "images"])
 		source.addEventListener(kind, (e) => {
 			const event = { kind, value: parsed(e) };
 			if (state.loading)
@@ -273,7 +274,7 @@ async function loadLists() {
 	if (nodes.ok)
 		state.nodes = new Map(nodes.body.nodes.map((n) => [n.name, n]));
 	if (images.ok)
-		state.images = new Map(images.body.images.map((i) => [i.name, i]));
+		takeImages(images.body);
 	waiting.forEach(take);
 	if (sessions.ok && nodes.ok && images.ok) {
 		state.live = true;
@@ -290,11 +291,13 @@ function take({ kind, value }) {
 		takeSession(value);
 	else if (kind === "node")
 		state.nodes.set(value.name, value);
-	else if (kind === "image")
-		state.images.set(value.name, value);
 	else
-		({ session: state.sessions, node: state.nodes, image: state.images })[value.kind]?.delete(value.key);
+		takeImages(value);
 	changed();
+}
+function takeImages({ images, away }) {
+	state.images = new Map((images ?? []).map((i) => [i.name, i]));
+	state.away = away;
 }
 function takeSession(s) {
 	const before = state.sessions.get(s.id);
@@ -823,7 +826,9 @@ function cellsRow(n) {
 function drawImages() {
 	const images = [...state.images.values()].sort((a, b) => byName(a.name, b.name));
 	put($("images-sum"), images.length > 0 ? `${images.length}, together ${bytesText(images.reduce((sum, i) => sum + (i.bytes || 0), 0))}` : "");
-	$("no-images").hidden = images.length > 0 || !state.live;
+	$("no-images").hidden = images.length > 0 || !state.live || Boolean(state.away);
+	$("images-away").hidden = !state.away;
+	put($("images-away"), plain(state.away ?? ""));
 	$("images").hidden = images.length === 0;
 	putList($("images").tBodies[0], images, (i) => i.name, (image) => {
 		const tr = cellsRow(5), button = make("button", "", "Start\u2026");
@@ -833,7 +838,7 @@ function drawImages() {
 		tr.cells[1].className = tr.cells[4].className = "num";
 		tr.cells[4].append(button);
 		return tr;
-	}, (tr, i) => [plain(i.name), bytesText(i.bytes), plain(i.version), dateText(i.modified)].forEach((text, c) => put(tr.cells[c], text)));
+	}, (tr, i) => [plain(i.name), bytesText(i.bytes), plain(i.version ?? i.store), dateText(i.modified)].forEach((text, c) => put(tr.cells[c], text)));
 	drawSent();
 }
 

@@ -113,6 +113,22 @@ all_sent(void *arg, size_t *n)
 }
 
 static void
+on_images(void *arg, uint64_t number, struct jtree *said, const char *why)
+{
+	struct control *c = arg;
+
+	images_take(&c->images, number, said, why);
+}
+
+static uint64_t
+ask_images(void *arg)
+{
+	const struct control *c = arg;
+
+	return servers_ask_images(c->servers);
+}
+
+static void
 on_power(void *arg, struct swap_node *n, const char *why)
 {
 	struct control *c = arg;
@@ -364,7 +380,9 @@ open_servers(struct control *c, const struct control_config *config, struct err 
 		.debug = config->debug,
 		.quiet = config->quiet,
 		.syslog = config->syslog,
-		.now = now_is };
+		.now = now_is,
+		.images_said = on_images,
+		.arg = c };
 
 	return servers_open(&c->servers, &c->loop, &c->w, &s, e);
 }
@@ -381,12 +399,10 @@ open_web(struct control *c, struct err *e)
 		.now = now_is,
 		.reports = count_reports,
 		.sent = all_sent,
+		.ask_images = ask_images,
 		.arg = c };
 
 	memcpy(web.addr, c->at.web_address, 4);
-	c->images.folder = c->at.images;
-	if (images_look(&c->images, e) != 0)
-		return -1;
 	return web_open(&c->web, &c->loop, &web, e);
 }
 

@@ -39,8 +39,8 @@ struct link {
 	struct buf in;
 	struct retry retry;
 	struct deadline due; /* a try, or an answer */
-	bool needed, was_lost, answered; /* answered: by the one that was started last */
-	struct limiter lost; /* lines about that */
+	bool was_lost, answered; /* answered: by the one that was started last */
+	struct limiter lost, ended; /* lines about that, and about the end of the one that was started */
 	struct process started;
 	struct watch end; /* of it */
 	int said;         /* its standard output: why it has failed */
@@ -150,6 +150,11 @@ take_line(struct link *l, const char *line, size_t n)
 		return false;
 	}
 	const struct jtree *sessions = jtree_get(j, "sessions");
+	if (l->does == ASKS && jtree_is(jtree_get(j, "images")) == JTREE_ARRAY) {
+		l->does = IDLE;
+		l->c.images(l->c.arg, j);
+		return l->watch.fd >= 0;
+	}
 	if (jtree_is(sessions) == JTREE_ARRAY)
 		take_list(l, sessions);
 	else
@@ -258,12 +263,14 @@ on_end(void *arg, uint32_t events)
 {
 	struct link *l = arg;
 	char why[WHY_BYTES];
+	unsigned ignored;
 	(void)events;
 
 	process_wait(&l->started, PROCESS_FOREVER);
 	read_why(l, why);
 	int status = l->started.status;
-	log_warn("mfrisbeed has ended pid=%d: %s", (int)l->started.pid, why);
+	if (limiter_may(&l->ended, clock_us(), LOST_US, 1, &ignored))
+		log_warn("mfrisbeed has ended pid=%d: %s", (int)l->started.pid, why);
 	forget_started(l);
 	if (l->watch.fd < 0 && l->answered)
 		hang_up(l, why);
@@ -283,7 +290,7 @@ start(struct link *l, struct err *e)
 		forget_started(l);
 		return -1;
 	}
-	log_info("mfrisbeed started pid=%d", (int)l->started.pid);
+	log_debug("mfrisbeed started pid=%d", (int)l->started.pid);
 	l->end = (struct watch){ l->started.fd, on_end, l, 0 };
 	if (loop_watch(l->loop, &l->end, EPOLLIN, e) == 0)
 		return 0;
@@ -301,7 +308,7 @@ begin_master(struct link *l, int why)
 
 	if (!own) {
 		hang_up(l, strerror(why));
-	} else if (l->started.pid != 0 || !l->needed || start(l, &e) == 0) {
+	} else if (l->started.pid != 0 || start(l, &e) == 0) {
 		try_later(l);
 	} else {
 		log_warn("mfrisbeed cannot be started: %s", e.text);
@@ -338,11 +345,10 @@ on_due(void *arg, uint64_t now_us)
 }
 
 void
-link_need(struct link *l, bool needed)
+link_hurry(struct link *l)
 {
-	if (needed && !l->needed && l->watch.fd < 0)
-		l->retry = (struct retry){ 0 }; /* at once */
-	l->needed = needed;
+	if (l->watch.fd < 0)
+		l->retry = (struct retry){ 0 };
 }
 
 bool

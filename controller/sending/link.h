@@ -19,7 +19,9 @@ struct link_config {
 	const char *const *start;
 	/* The list of mfrisbeed's sessions. */
 	void (*listed)(void *arg, const struct jtree *sessions);
-	/* The request is answered; why: NULL, or why it was refused. */
+	/* The answer to the request `images`, which is taken over. */
+	void (*images)(void *arg, struct jtree *);
+	/* Another request is answered; why: NULL, or why it was refused. */
 	void (*answered)(void *arg, const char *why);
 	/* It does not answer, or is of another version. */
 	void (*lost)(void *arg, const char *why);
@@ -35,8 +37,8 @@ int link_open(struct link **, struct loop *, const struct link_config *, struct 
 /* end_it: the mfrisbeed that was started here, or by an earlier controller, ends; otherwise it goes
  * on, and the next controller finds it.  NULL is allowed. */
 void link_close(struct link *, bool end_it);
-/* Does somebody wait for mfrisbeed?  It is started only then. */
-void link_need(struct link *, bool needed);
+/* Somebody waits for mfrisbeed: what would be tried later is tried at once. */
+void link_hurry(struct link *);
 /* Has the list come, and is the last request answered, and shown in the list? */
 bool link_is_idle(const struct link *);
 /* Asks for something, when link_is_idle(); the words are a line without its newline. */

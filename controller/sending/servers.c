@@ -52,8 +52,10 @@ struct servers {
 	struct held held[HELD_MAX];
 	struct sent sent[SENT_MAX];
 	size_t nsent;
-	uint32_t asked;  /* the session of the request that is not answered */
-	bool asked_end; /* that was to end it */
+	enum { BEGINS, ENDS, LISTS } request; /* the one that is not answered */
+	uint32_t asked;                       /* its session */
+	uint64_t images_wanted, images_asked; /* numbers of questions */
+	bool wanted;                          /* a session waits for mfrisbeed */
 };
 
 static struct swap_now
@@ -191,13 +193,33 @@ answered(void *arg, const char *why)
 	struct swap_session *s = swap_find_session(x->w, x->asked);
 	struct held *h = find(x, x->asked);
 
-	if (why != NULL)
+	if (why != NULL && x->request == LISTS) {
+		x->c.images_said(x->c.arg, x->images_asked, NULL, why);
+	} else if (why != NULL) {
 		log_warn("mfrisbeed: session=%u: %s", x->asked, why);
-	if (why != NULL && x->asked_end && h != NULL)
+	}
+	if (why != NULL && x->request == ENDS && h != NULL)
 		*h = (struct held){ 0 }; /* the next list says what is so */
-	else if (why != NULL && !x->asked_end && s != NULL)
+	else if (why != NULL && x->request == BEGINS && s != NULL)
 		swap_server_failed(x->w, now_is(x), s, why, false);
 	servers_settle(x);
+}
+
+static void
+images(void *arg, struct jtree *said)
+{
+	struct servers *x = arg;
+
+	x->c.images_said(x->c.arg, x->images_asked, said, NULL);
+	servers_settle(x);
+}
+
+/* Nobody answers, until it is asked again when somebody does. */
+static void
+no_images(struct servers *x, const char *why)
+{
+	x->c.images_said(x->c.arg, x->images_wanted, NULL, why);
+	x->images_wanted = x->images_asked + 1;
 }
 
 static void
@@ -205,6 +227,7 @@ lost(void *arg, const char *why)
 {
 	struct servers *x = arg;
 
+	no_images(x, why);
 	x->nsent = 0;
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
@@ -216,6 +239,7 @@ unable(void *arg, const char *why, bool for_good)
 {
 	struct servers *x = arg;
 
+	no_images(x, why);
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
 			swap_server_failed(x->w, now_is(x), x->w->sessions[i], why, for_good);
@@ -247,7 +271,7 @@ begin(struct servers *x, const struct swap_session *s)
 	if (x->c.group_key != NULL)
 		sprintf(line + n, " group-key=%s", x->key);
 	x->asked = s->id;
-	x->asked_end = false;
+	x->request = BEGINS;
 	log_info("mfrisbeed is asked for session=%u image=%s", s->id, s->image);
 	link_ask(x->link, line);
 }
@@ -260,7 +284,7 @@ end(struct servers *x, const struct held *h)
 	names_encode(h->name, name);
 	snprintf(line, sizeof line, "end %s holder=%s-%u", name, x->w->config.salt, h->session);
 	x->asked = h->session;
-	x->asked_end = true;
+	x->request = ENDS;
 	link_ask(x->link, line);
 }
 
@@ -292,8 +316,8 @@ is_over(const struct servers *x, struct held *h, struct swap_now now)
 	       read_s >= h->unwanted.wall_s;
 }
 
-/* Asks for one thing that is to be.  Returns whether there was one. */
-static bool
+/* Asks for one thing. */
+static void
 ask(struct servers *x, struct swap_now now)
 {
 	for (size_t i = 0; i < x->w->nsessions; i++) {
@@ -301,15 +325,19 @@ ask(struct servers *x, struct swap_now now)
 		const struct held *h = find(x, s->id);
 		if ((h == NULL || h->failed) && swap_wants_server(x->w, s, now.us)) {
 			begin(x, s);
-			return true;
+			return;
 		}
 	}
 	for (int i = 0; i < HELD_MAX; i++)
 		if (x->held[i].session != 0 && is_over(x, &x->held[i], now)) {
 			end(x, &x->held[i]);
-			return true;
+			return;
 		}
-	return false;
+	if (x->images_wanted > x->images_asked) {
+		x->images_asked = x->images_wanted;
+		x->request = LISTS;
+		link_ask(x->link, "images");
+	}
 }
 
 void
@@ -320,12 +348,22 @@ servers_settle(struct servers *x)
 
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		wanted |= swap_wants_server(x->w, x->w->sessions[i], now.us);
-	/* One that was killed begins anew what it held; only it can be told that this has an end. */
-	for (int i = 0; i < HELD_MAX; i++)
-		wanted |= x->held[i].session != 0;
-	link_need(x->link, wanted);
+	if (wanted && !x->wanted)
+		link_hurry(x->link);
+	x->wanted = wanted;
 	if (link_is_idle(x->link))
-		(void)ask(x, now);
+		ask(x, now);
+}
+
+uint64_t
+servers_ask_images(struct servers *x)
+{
+	/* Not one that was asked before: its answer may be of before, too. */
+	const uint64_t number = x->images_wanted = x->images_asked + 1;
+
+	if (link_is_idle(x->link))
+		ask(x, now_is(x));
+	return number;
 }
 
 /* --- statistics --- */
@@ -452,6 +490,7 @@ prepare(struct servers *x, struct loop *loop, struct err *e)
 	const struct link_config link = { .socket = x->c.master != NULL ? x->c.master : x->socket,
 		.start = x->c.master == NULL ? x->start.v : NULL,
 		.listed = listed,
+		.images = images,
 		.answered = answered,
 		.lost = lost,
 		.unable = unable,
@@ -470,6 +509,7 @@ servers_open(struct servers **out, struct loop *loop, struct swap *w,
 		return err_nomem(e, "the servers");
 	x->w = w;
 	x->c = *c;
+	x->images_wanted = 1;
 	return prepare(x, loop, e);
 }
 

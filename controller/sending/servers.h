@@ -3,6 +3,7 @@
 #ifndef CONTROLLER_SENDING_SERVERS_H
 #define CONTROLLER_SENDING_SERVERS_H
 
+#include "common/base/jtree.h"
 #include "common/base/loop.h"
 #include "controller/sending/sent.h"
 
@@ -18,6 +19,8 @@ struct servers_config {
 	const char *group_key;     /* a file, or NULL */
 	bool debug, quiet, syslog; /* how that one logs */
 	struct swap_now (*now)(void *arg);
+	/* The question of this number is answered (images_take()). */
+	void (*images_said)(void *arg, uint64_t number, struct jtree *, const char *why);
 	void *arg;
 };
 
@@ -30,6 +33,9 @@ void servers_close(struct servers *);
 /* Ask mfrisbeed for what the engine wants.  To be called after the state was saved, and once a
  * second. */
 void servers_settle(struct servers *);
+/* Asks which images there are.  Returns the number of the question, which is answered soon, unless mfrisbeed
+ * does not answer: then all are, by a sentence. */
+uint64_t servers_ask_images(struct servers *);
 /* All that mfrisbeed sends, as it has said last; *n: how many they are. */
 const struct sent *servers_sent(const struct servers *, size_t *n);
 /* Read the statistics of what is sent.  To be called once a second. */

@@ -1,10 +1,11 @@
 /* catalog.c: finds the files that stand behind names (catalog.h).  The names come from strangers,
- * so only files that the settings give away are found.  answer.c and sessions.c call it, in the
- * master's first thread. */
+ * so only files that the settings give away are found.  answer.c, sessions.c and local.c call it, in
+ * the master's first thread. */
 #include "mfrisbeed/master/catalog.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,110 @@ catalog_find(
 	}
 	if (rc != 0)
 		catalog_entry_free(x);
+	return rc;
+}
+
+struct listing {
+	const struct settings *settings;
+	void (*each)(void *arg, const char *name, const struct catalog_entry *);
+	void *arg;
+	unsigned n;
+	bool more;
+};
+
+/* Lists a name, if it stands for something. */
+static int
+list_name(struct listing *l, const char *name, struct err *e)
+{
+	struct catalog_entry x;
+
+	if (l->n == CATALOG_MOST) {
+		l->more = true;
+		return 0;
+	}
+	if (catalog_find(&x, l->settings, name, e) != 0)
+		return e->kind == ERR_NOMEM ? -1 : 0;
+	l->n++;
+	l->each(l->arg, name, &x);
+	catalog_entry_free(&x);
+	return 0;
+}
+
+/* Does another place have this name, from which it is listed? */
+static bool
+is_hidden(const struct settings *s, const char *folder, const char *name)
+{
+	struct catalog_entry x = { 0 };
+	struct err ignored;
+
+	if (named(s, name) != NULL)
+		return true;
+	bool hidden = folder == s->uploads && s->folder != NULL &&
+	              find_in(&x, s->folder, name, &ignored) == 0;
+	catalog_entry_free(&x);
+	return hidden;
+}
+
+static bool
+ends_as_image(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && n <= MASTER_NAME_MAX && strcmp(name + n - 4, ".ndz") == 0;
+}
+
+static bool
+may_be_image(const FTSENT *at, const char *name)
+{
+	return at->fts_level > 0 && at->fts_info != FTS_D && at->fts_info != FTS_DP && ends_as_image(name);
+}
+
+static int
+by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static int
+list_folder(struct listing *l, const char *folder, struct err *e)
+{
+	char *const roots[] = { (char *)folder, NULL };
+	FTS *all = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, by_name);
+	FTSENT *at;
+	int rc = 0;
+
+	if (all == NULL)
+		return err_os(e, "%s", folder);
+	while (rc == 0 && (at = fts_read(all)) != NULL) {
+		const char *name = at->fts_path + strlen(folder) + (at->fts_level > 0);
+		if (at->fts_level == 0 && at->fts_errno != 0) {
+			errno = at->fts_errno;
+			rc = err_os(e, "%s", folder);
+		} else if (at->fts_level > 0 && at->fts_name[0] == '.') {
+			fts_set(all, at, FTS_SKIP);
+		} else if (may_be_image(at, name) && !is_hidden(l->settings, folder, name)) {
+			rc = list_name(l, name, e);
+		}
+	}
+	fts_close(all);
+	return rc;
+}
+
+int
+catalog_each(const struct settings *s,
+    void (*each)(void *arg, const char *name, const struct catalog_entry *), void *arg,
+    bool *more, struct err *e)
+{
+	struct listing l = { s, each, arg, 0, s->parent_folder != NULL };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->nimages; i++)
+		rc = list_name(&l, s->images[i].name, e);
+	if (rc == 0 && s->folder != NULL)
+		rc = list_folder(&l, s->folder, e);
+	if (rc == 0 && s->uploads != NULL)
+		rc = list_folder(&l, s->uploads, e);
+	*more = l.more;
 	return rc;
 }
 

@@ -1,5 +1,5 @@
-/* catalog.h: finds the file, or the image of a store, for which a name stands.  Used by one
- * thread. */
+/* catalog.h: finds the file, or the image of a store, for which a name stands, and lists the names.  Used by
+ * one thread. */
 #ifndef MFRISBEED_MASTER_CATALOG_H
 #define MFRISBEED_MASTER_CATALOG_H
 
@@ -24,6 +24,13 @@ struct catalog_entry {
  * no such image; ERR_IO; ERR_NOMEM. */
 int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
+/* Calls each() for the images that have names: those of the configuration, and the files below `images` and
+ * `uploads` whose names end in .ndz, at most CATALOG_MOST.  The entry is each()'s until it returns.  *more:
+ * there are others, here or at a parent.  ERR_IO: a folder cannot be read; ERR_NOMEM. */
+enum { CATALOG_MOST = 4096 };
+int catalog_each(const struct settings *,
+    void (*each)(void *arg, const char *name, const struct catalog_entry *), void *arg,
+    bool *more, struct err *);
 /* Releases the strings; the entry is all zeros afterwards. */
 void catalog_entry_free(struct catalog_entry *);
 /* Makes a copy with strings of its own.  ERR_NOMEM. */

@@ -20,7 +20,8 @@
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/slots.h"
 
-enum { CALLERS_MAX = 32, FIRST_US = 10000000 };
+/* ANSWERED: by more than that it is done. */
+enum { CALLERS_MAX = 32, FIRST_US = 10000000, ANSWERED = 2 };
 
 struct local_caller {
 	struct caller caller;
@@ -132,9 +133,19 @@ take_watch(void *arg, const struct statement *l, struct err *e)
 	return 0;
 }
 
+static int
+take_images(void *arg, const struct statement *l, struct err *e)
+{
+	struct local_request *q = arg;
+	(void)l, (void)e;
+
+	q->what = LOCAL_IMAGES;
+	return 0;
+}
+
 static const struct statement_kind kinds[] = { { "version", 2, 2, take_version },
 	{ "begin", 3, STATEMENT_WORDS_MAX, take_begin }, { "end", 3, 3, take_end },
-	{ "watch", 1, 1, take_watch }, { 0 } };
+	{ "watch", 1, 1, take_watch }, { "images", 1, 1, take_images }, { 0 } };
 
 int
 local_read(struct local_request *q, const char *text, size_t bytes, struct err *e)
@@ -250,6 +261,48 @@ begin(struct local *x, const struct local_request *q, struct err *e)
 	return rc == 0 ? 1 : -1;
 }
 
+/* A version tells whether an image is another one now. */
+static void
+put_image(void *arg, const char *name, const struct catalog_entry *x)
+{
+	struct json *j = arg;
+	char version[32];
+
+	snprintf(version, sizeof version, "%lld", (long long)x->mtime);
+	json_object(j, NULL);
+	json_string(j, "name", name);
+	if (x->store == NULL) {
+		json_uint(j, "bytes", x->bytes);
+		json_int(j, "modified", x->mtime);
+		json_string(j, "version", version);
+	} else {
+		json_string(j, "store", x->place);
+	}
+	json_end(j);
+}
+
+/* Answers with all images.  Errors of catalog_each(). */
+static int
+list(struct local *x, struct local_caller *c, struct err *e)
+{
+	struct json *j = json_new();
+	bool more;
+
+	json_one_line(j);
+	json_object(j, NULL);
+	json_bool(j, "ok", true);
+	json_array(j, "images");
+	if (catalog_each(x->settings, put_image, j, &more, e) != 0) {
+		json_free(j);
+		return -1;
+	}
+	json_end(j);
+	json_bool(j, "more", more);
+	json_end(j);
+	send_json(c, j);
+	return ANSWERED;
+}
+
 static int
 greet(struct local_caller *c, uint64_t version, struct err *e)
 {
@@ -262,7 +315,7 @@ greet(struct local_caller *c, uint64_t version, struct err *e)
 	return 1;
 }
 
-/* 1: it is done; 0: it has to wait for the parent; -1: the error says why not. */
+/* 1 or ANSWERED: it is done; 0: it has to wait for the parent; -1: the error says why not. */
 static int
 act(struct local *x, struct local_caller *c, const struct local_request *q, struct err *e)
 {
@@ -270,6 +323,8 @@ act(struct local *x, struct local_caller *c, const struct local_request *q, stru
 		return greet(c, q->version, e);
 	if (!c->greeted)
 		return err_set(e, ERR_USAGE, "request: \"version %d\" comes first", LOCAL_VERSION);
+	if (q->what == LOCAL_IMAGES)
+		return list(x, c, e);
 	if (q->what == LOCAL_BEGIN)
 		return begin(x, q, e);
 	if (q->what == LOCAL_END)
@@ -287,7 +342,7 @@ obey(struct local *x, struct local_caller *c)
 	int rc = act(x, c, &c->asked, &e);
 
 	c->waits = rc == 0;
-	if (!c->waits)
+	if (!c->waits && rc != ANSWERED)
 		answer(c, rc < 0 ? &e : NULL);
 	tell(x, c);
 }

@@ -8,6 +8,7 @@
  *	begin NAME holder=LABEL [at=GROUP:PORT] [OPTIONS]	sessions_hold()
  *	end NAME holder=LABEL		sessions_release()
  *	watch				all sessions, now and after each change
+ *	images				catalog_each()
  */
 #ifndef MFRISBEED_MASTER_LOCAL_H
 #define MFRISBEED_MASTER_LOCAL_H
@@ -36,7 +37,7 @@ void local_again(struct local *);
 void local_tell(struct local *);
 
 /* One request. */
-enum local_what { LOCAL_NOTHING, LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH };
+enum local_what { LOCAL_NOTHING, LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH, LOCAL_IMAGES };
 struct local_request {
 	enum local_what what;
 	uint64_t version; /* LOCAL_VERSION_IS */

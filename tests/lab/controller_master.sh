@@ -83,7 +83,8 @@ echo "no list" > "$STATE/mfrisbeed/sessions"
 controller_up -i 10.9.0.1
 swapin node1 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "the session fails with its sentence" eval '[ $rc = 1 ] && grep -q "node1: .*its image is not sent: .*mfrisbeed/sessions: line 1" "$T/out"'
-check "at once" [ "$(grep -c "mfrisbeed has ended pid=.*line 1" "$T/controller.log")" = 1 ]
+check "the log has one line of it" [ "$(grep -c "mfrisbeed has ended pid=.*line 1" "$T/controller.log")" = 1 ]
+check "and so does who asks for the images" eval 'api GET /api/v1/images | field away | grep -q "does not say which images there are: .*line 1"'
 kill "$CONTROLLER"; wait "$CONTROLLER"
 
 echo "== an mfrisbeed that is not there, and one of another version"
@@ -94,6 +95,7 @@ api POST /api/v1/sessions '{"nodes": "node1", "image": "lab.ndz"}' > "$T/first";
 last() { api GET "/api/v1/sessions/$id" | field last_words; }
 check "and so does the session" soon eval 'last | grep -q "waits for mfrisbeed: No such file"'
 check "no node is sent anywhere" no_orders
+check "who asks for the images is told" eval 'api GET /api/v1/images | field away | grep -q "No such file"'
 "$PYTHON" -E -S - "$T/sock" << 'PY' &
 import socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
@@ -103,8 +105,9 @@ PY
 OTHER=$!
 check "another version" soon eval 'last | grep -q "understands requests of version 2, not 1"'
 kill $OTHER; wait $OTHER 2> /dev/null
+mkdir "$T/folder" "$T/folder/other"; ln "$NET/images/lab.ndz" "$T/folder/lab.ndz"; ln "$NET/images/lab.ndz" "$T/folder/other/lab.ndz"
 cat > "$T/conf" << CONF
-images $NET/images
+images $T/folder
 group 239.192.88.1
 allow 10.9.0.0/24
 state $T/master
@@ -115,6 +118,12 @@ ip netns exec "${LAB}s" "$BIN/mfrisbeed" -c "$T/conf" --local="$T/sock" >> "$T/c
 MASTER=$!; PIDS+=($MASTER)
 check "the right one is asked" soon grep -q "frisbee.group=239.192.88.1 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 check "and the node loads" eval 'ends && disk_is_loaded node1'
+check "its images are the controller's" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "images[name=other/lab.ndz].bytes>1000000" && ! grep -q away "$T/out"'
+swapin node1 none.ndz > "$T/out" 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
+kill -STOP "$MASTER"
+check "one that hangs is waited for, and then said" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "away~it does not answer"'
+kill -CONT "$MASTER"
+check "until it answers" soon eval '! api GET /api/v1/images | grep -q away'
 check "status 2 with --group, which that one's configuration has" eval '"$BIN/controllerd" -i 10.9.0.1 --master="$T/sock" --group=239.1.1.1 "$NET" 2>&1 | grep -q "with --master, the configuration"'
 
 echo "== two controllers at one mfrisbeed"

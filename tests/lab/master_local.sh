@@ -73,6 +73,8 @@ check "the same process" [ -e "/proc/$pid" ]
 check "the last one ends it" [ "$(tell "end web.ndz holder=b")" = "$ok" ]
 check "it is gone" quietly see '"sessions": []'
 
+check "the images" grep -q '{"ok": true,"images": \[{"name": "other name.ndz","bytes": [0-9]*,"modified": [0-9]*,"version": "[0-9]*"},{"name": "web.ndz",.*}\],"more": false}' <(tell images)
+
 echo "== a key, and a name with a blank"
 name=other%20name.ndz
 check "a session with a key" [ "$(tell "begin $name holder=a wait=1 group-key=${T//\//%2f}%2flab.group")" = "$ok" ]

@@ -31,6 +31,7 @@ test_whole(void)
 	T_CHECK(look("end x holder=a", 14, &q) == 0 && q.what == LOCAL_END);
 	T_CHECK(strcmp(q.name, "x") == 0 && strcmp(q.holder, "a") == 0);
 	T_CHECK(look("watch", 5, &q) == 0 && q.what == LOCAL_WATCH);
+	T_CHECK(look("images", 6, &q) == 0 && q.what == LOCAL_IMAGES);
 	T_CHECK(look("version 7", 9, &q) == 0 && q.what == LOCAL_VERSION_IS && q.version == 7);
 }
 
@@ -56,7 +57,7 @@ static void
 test_wrong(void)
 {
 	static const char *const lines[] = { "", " ", "# a remark", " # another", "version", "version x",
-		"version 0", "version 1 2", "watch it", "begin", "begin x", "begin x wait=3",
+		"version 0", "version 1 2", "watch it", "images x", "begin", "begin x", "begin x wait=3",
 		"begin x holder=",
 		"begin x holder=a/b", "begin x holder=a b", "begin x holder=a rate=1",
 		"begin x holder=a wait=0", "begin x holder=a until=x", "begin x holder=a color=red",

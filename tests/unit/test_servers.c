@@ -89,6 +89,20 @@ hang_up(void)
 	master = -1;
 }
 
+static char images_text[200]; /* what the controller knows of the images */
+static uint64_t answered;
+
+static void
+on_images(void *arg, uint64_t number, struct jtree *said, const char *why)
+{
+	const char *name = jtree_text(jtree_get(jtree_at(jtree_get(said, "images"), 0), "name"));
+	(void)arg;
+
+	answered = number;
+	snprintf(images_text, sizeof images_text, "%s", said == NULL ? why : name != NULL ? name : "none");
+	jtree_free(said);
+}
+
 static bool
 greets(void)
 {
@@ -102,6 +116,7 @@ greets(void)
 }
 
 static const char ok[] = "{\"ok\": true}\n";
+static const char no_images[] = "{\"ok\": true,\"images\": [],\"more\": false}\n";
 static const char others[] = "{\"name\": \"a.ndz\",\"state\": \"serving\",\"group\": \"239.1.1.1\",\"port\": 1,"
 			     "\"holders\": [\"x\",\"cafe-\",\"cafe-0\",\"cafe-1x\",\"cafes-1\",\"bead-1\"]}";
 
@@ -130,6 +145,9 @@ test_asks(void)
 	T_CHECK(is_silent()); /* before it is answered */
 	says(ok);
 	list("starting", "\"cafe-1\"");
+	T_CHECK(hears("images"));
+	says("{\"ok\": true,\"images\": [{\"name\": \"a.ndz\"}],\"more\": false}\n");
+	T_CHECK(answered == 1 && strcmp(images_text, "a.ndz") == 0);
 	T_CHECK(is_silent() && s->holds && !s->serves && !swap_has_place(s));
 	list("serving", "\"cafe-1\"");
 	T_CHECK(s->serves && s->port == 7777 && s->group[0] == 239 && s->group[3] == 7 && is_silent());
@@ -137,10 +155,14 @@ test_asks(void)
 	T_CHECK(greets());
 	T_CHECK(!s->serves && s->port == 7777 && strstr(s->last, "waits for mfrisbeed") != NULL);
 	list("serving", "\"cafe-1\"");
+	T_CHECK(hears("images"));
+	says(no_images);
 	T_CHECK(s->serves && is_silent()); /* it has kept it */
 	hang_up();
 	T_CHECK(greets());
 	says("{\"sessions\": []}\n"); /* its state was lost */
+	T_CHECK(hears("images"));
+	says(no_images);
 	s->server_after_us = 0;
 	servers_settle(x);
 	T_CHECK(hears("begin a.ndz holder=cafe-1 at=239.7.7.7:7777 rate=60M"));
@@ -195,10 +217,32 @@ test_refused(void)
 	T_CHECK(swap_stop(&w, now_is(NULL), s->id, &e) == 0);
 }
 
+/* Whoever asks for the images is answered by what was so after that. */
+static void
+test_images(void)
+{
+	T_CHECK(greets());
+	says("{\"sessions\": []}\n");
+	T_CHECK(hears("images")); /* it is away no more */
+	uint64_t number = servers_ask_images(x);
+	says(no_images);
+	T_CHECK(answered == number - 1 && strcmp(images_text, "none") == 0);
+	T_CHECK(hears("images"));
+	says("{\"ok\": false,\"error\": \"images: cannot be read\"}\n");
+	T_CHECK(answered == number && strcmp(images_text, "images: cannot be read") == 0);
+	T_CHECK(is_silent());
+	number = servers_ask_images(x);
+	T_CHECK(hears("images") && answered == number - 1);
+	hang_up();
+	for (int i = 0; i < 5; i++)
+		loop_once(&loop, 10);
+	T_CHECK(answered == number && strcmp(images_text, "it has hung up") == 0);
+}
+
 int
 main(void)
 {
-	struct servers_config c = { .rate = "60M", .now = now_is };
+	struct servers_config c = { .rate = "60M", .now = now_is, .images_said = on_images };
 	uint8_t mac[6] = { 2 };
 
 	scratch_init();
@@ -212,6 +256,7 @@ main(void)
 	test_asks();
 	test_ends_what_is_left();
 	test_refused();
+	test_images();
 	servers_close(x);
 	swap_free(&w);
 	loop_close(&loop);

@@ -23,6 +23,9 @@ def serve():
                 asked.set()
             elif words[0] == "end":
                 sessions = []
+            if words[0] == "images":
+                c.sendall(b'{"ok": true,"images": [{"name": "lab.ndz","bytes": 1000000,"modified": 1764000000,"version": "1764000000"}],"more": false}\n')
+                continue
             c.sendall(b'{"ok": true}\n' + (json.dumps({"sessions": sessions}).encode() + b"\n" if words[0] != "version" else b""))
 
 

@@ -1,0 +1,94 @@
+/* The list of a master's images: those of the configuration and of its folders, each once; what is hidden, is not
+ * finished, or is outside, is in no list; and there are no more than fit. */
+#include "mfrisbeed/master/catalog.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/scratch.h"
+
+static char listed[4000];
+static unsigned nlisted;
+static struct err e;
+
+static void
+see(void *arg, const char *name, const struct catalog_entry *x)
+{
+	(void)arg;
+	nlisted++;
+	if (strlen(listed) < sizeof listed - 300)
+		sprintf(listed + strlen(listed), "%s %s;", name, x->store != NULL ? x->place : x->bytes == 3 ? "3" : "?");
+}
+
+static void
+put(const char *name)
+{
+	FILE *f = fopen(in_scratch(name), "w");
+
+	if (f == NULL || fputs("abc", f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+/* -1, or whether there are more. */
+static int
+list(const char *more_statements)
+{
+	struct settings s;
+	char text[2000], images[300], uploads[300];
+	bool more = false;
+
+	strcpy(images, in_scratch("images"));
+	strcpy(uploads, in_scratch("uploads"));
+	snprintf(text, sizeof text, "images %s\nuploads %s\ngroup 239.1.1.1\nallow 127.0.0.1\n%s", images, uploads, more_statements);
+	listed[0] = '\0';
+	nlisted = 0;
+	T_CHECK(settings_parse(&s, text, strlen(text), "conf", &e) == 0);
+	int rc = catalog_each(&s, see, NULL, &more, &e);
+	settings_free(&s);
+	return rc == 0 ? more : -1;
+}
+
+static void
+test_each_once(void)
+{
+	T_CHECK(mkdir(in_scratch("images"), 0700) == 0 && mkdir(in_scratch("images/sub"), 0700) == 0);
+	T_CHECK(mkdir(in_scratch("images/.old"), 0700) == 0 && mkdir(in_scratch("uploads"), 0700) == 0);
+	put("outside.ndz");
+	put("images/b.ndz"), put("images/a.ndz"), put("images/sub/c.ndz"), put("images/a.ndz.sig"), put("images/c.img");
+	put("images/.h.ndz"), put("images/.old/d.ndz"), put("images/e.ndz.partial"), put("images/.ndz");
+	put("uploads/a.ndz"), put("uploads/up.ndz");
+	T_CHECK(symlink("b.ndz", in_scratch("images/link.ndz")) == 0);
+	T_CHECK(symlink("../outside.ndz", in_scratch("images/out.ndz")) == 0);
+	T_CHECK(mkdir(in_scratch("images/folder.ndz"), 0700) == 0);
+	T_CHECK(list("store /db\nimage win store:windows:7\nimage gone /nonexistent\n") == 0);
+	T_CHECK(strcmp(listed, "win windows:7;a.ndz 3;b.ndz 3;link.ndz 3;sub/c.ndz 3;up.ndz 3;") == 0);
+	char named[400];
+	snprintf(named, sizeof named, "image b.ndz %s\n", in_scratch("images/c.img"));
+	T_CHECK(list(named) == 0);
+	T_CHECK(strcmp(listed, "b.ndz 3;a.ndz 3;link.ndz 3;sub/c.ndz 3;up.ndz 3;") == 0);
+}
+
+static void
+test_more(void)
+{
+	T_CHECK(list("parent boss /kept\n") == 1);
+	for (int i = 0; i < CATALOG_MOST; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "images/sub/%d.ndz", i);
+		put(name);
+	}
+	T_CHECK(list("") == 1 && nlisted == CATALOG_MOST);
+	T_CHECK(rename(in_scratch("images"), in_scratch("away")) == 0);
+	T_CHECK(list("") == -1 && e.kind == ERR_IO && strstr(e.text, "images") != NULL);
+}
+
+int
+main(void)
+{
+	scratch_init();
+	test_each_once();
+	test_more();
+	return t_done();
+}
