@@ -196,6 +196,7 @@ dolly_server_act(struct dolly_server *s, uint64_t now_us)
 	for (size_t i = 0; i < s->roster.n; i++)
 		server_judge(s, s->roster.members[i]);
 	server_check_begin(s);
+	(void)server_digests_are_due(s);
 	server_say_digests(s);
 	server_read_more(s);
 }

@@ -81,14 +81,22 @@ say(const struct server_digests *d, struct member *m, uint32_t upto)
 void
 server_say_digests(struct dolly_server *s)
 {
-	struct server_digests *d = &s->digests;
+	const struct server_digests *d = &s->digests;
 
-	if (d->known.count - d->told >= SAY_CHUNKS || s->now_us - d->told_us >= SAY_US) {
-		d->told = d->known.count;
-		d->told_us = s->now_us;
-	}
 	for (size_t i = 0; i < s->roster.n; i++)
 		say(d, s->roster.members[i], d->told);
+}
+
+bool
+server_digests_are_due(struct dolly_server *s)
+{
+	struct server_digests *d = &s->digests;
+
+	if (d->known.count - d->told < SAY_CHUNKS && s->now_us - d->told_us < SAY_US)
+		return false;
+	d->told = d->known.count;
+	d->told_us = s->now_us;
+	return true;
 }
 
 /* A node waits for nothing else, so it gets what is new at once. */

@@ -80,7 +80,9 @@ void server_free_digests(struct dolly_server *);
 /* A chunk was read, and has this digest.  -1: it had another one before. */
 int server_note_digest(
     struct dolly_server *, uint32_t chunk, const uint8_t *digest, struct err *);
-/* Says to the nodes what is due of what they lack. */
+/* Is it time to say what is new?  Then it is due from now on. */
+bool server_digests_are_due(struct dolly_server *);
+/* Says to the nodes what is due and what they lack. */
 void server_say_digests(struct dolly_server *);
 /* Handles WANT of a node that has joined. */
 void server_hear_want(struct dolly_server *, struct member *, const struct msg *);

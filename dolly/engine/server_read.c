@@ -53,7 +53,8 @@ dolly_server_read(struct dolly_server *s, uint32_t slot, uint32_t length,
 		server_fail(s, e);
 		return;
 	}
-	server_say_digests(s);
+	if (server_digests_are_due(s))
+		server_say_digests(s);
 	spread_set_length(s->spread, slot, length);
 	(void)spread_arrived(s->spread, slot, length);
 	server_read_more(s);
