@@ -73,12 +73,14 @@ check_raw(const struct install_config *i, struct err *e)
 
 /* Unpacks a chunk of raw data, in the feeder's thread. */
 static int
-unpack(void *arg, const struct feeder_chunk *c, void *to, uint32_t *length, struct err *e)
+unpack(void *arg, const struct feeder_chunk *c, void *room, const void **bytes,
+    uint32_t *length, struct err *e)
 {
 	struct node_load *l = arg;
 
 	*length = raw_length(l->cfg->to->bytes, c->number);
-	return raw_unpack(l->raw, c->number, c->lent, c->length, to, *length, e);
+	*bytes = raw_unpack(l->raw, c->number, c->lent, c->length, room, *length, e);
+	return *bytes != NULL ? 0 : -1;
 }
 
 static int

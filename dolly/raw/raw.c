@@ -145,18 +145,15 @@ raw_pack(struct raw *r, uint32_t chunk, const void *bytes, uint32_t n, uint8_t *
 	return sent;
 }
 
-static int
-open_body(struct raw *r, uint8_t packing, struct rd body, void *to, uint32_t n)
+static const void *
+open_body(struct raw *r, uint8_t packing, struct rd body, void *room, uint32_t n)
 {
 	size_t in = rd_left(&body);
 	const void *bytes = rd_bytes(&body, in);
 
 	if (packing == ZSTD && bytes != NULL)
-		return decompress(r, bytes, in, to, n) ? 0 : -1;
-	if (packing != PLAIN || in != n || bytes == NULL)
-		return -1;
-	memcpy(to, bytes, n);
-	return 0;
+		return decompress(r, bytes, in, room, n) ? room : NULL;
+	return packing == PLAIN && in == n ? bytes : NULL;
 }
 
 const uint8_t *
@@ -179,22 +176,27 @@ raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes)
 	return rd_le32(&x) == chunk && rd_ok(&x) && memcmp(digest, is, sizeof is) == 0;
 }
 
-int
+const void *
 raw_unpack(struct raw *r, uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes,
-    void *to, uint32_t n, struct err *e)
+    void *room, uint32_t n, struct err *e)
 {
 	struct rd x = rd_from(sent, sent_bytes);
 	const uint8_t *digest = rd_bytes(&x, SHA256_BYTES);
+	const void *bytes = NULL;
 	uint8_t is[SHA256_BYTES];
 
 	if (digest != NULL)
 		sha256(sent + SHA256_BYTES, sent_bytes - SHA256_BYTES, is);
-	if (digest == NULL || memcmp(digest, is, sizeof is) != 0)
-		return err_set(e, ERR_FORMAT, "its digest is wrong");
+	if (digest == NULL || memcmp(digest, is, sizeof is) != 0) {
+		(void)err_set(e, ERR_FORMAT, "its digest is wrong");
+		return NULL;
+	}
 	uint8_t packing = rd_u8(&x);
 	uint32_t number = rd_le32(&x);
-	if (!rd_ok(&x) || number != chunk || open_body(r, packing, x, to, n) != 0)
-		return err_set(e, ERR_FORMAT,
+	if (rd_ok(&x) && number == chunk)
+		bytes = open_body(r, packing, x, room, n);
+	if (bytes == NULL)
+		(void)err_set(e, ERR_FORMAT,
 		    "its digest is right, but it is another chunk, or cannot be unpacked");
-	return 0;
+	return bytes;
 }

@@ -43,9 +43,10 @@ uint32_t raw_pack(
 const uint8_t *raw_digest(const void *sent);
 /* Are the digest and the number of a chunk right, as it was sent? */
 bool raw_is_right(uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes);
-/* Unpacks the sent_bytes bytes of a chunk into to[n].  ERR_FORMAT: the digest is wrong, it is
- * another chunk, or its length is not n. */
-int raw_unpack(struct raw *, uint32_t chunk, const uint8_t *sent, uint32_t sent_bytes,
-    void *to, uint32_t n, struct err *);
+/* Unpacks the sent_bytes bytes of a chunk.  Returns where its n bytes are: in what was sent, if
+ * they were not packed, or in room[n].  NULL with ERR_FORMAT: the digest is wrong, it is another
+ * chunk, or its length is not n. */
+const void *raw_unpack(struct raw *, uint32_t chunk, const uint8_t *sent,
+    uint32_t sent_bytes, void *room, uint32_t n, struct err *);
 
 #endif /* DOLLY_RAW_RAW_H */

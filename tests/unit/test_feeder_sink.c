@@ -119,11 +119,11 @@ own_open(void *arg, struct sink *sink, struct err *why)
 	return o->fails_to_open ? err_set(why, ERR_IO, "there is no sink") : 0;
 }
 
-/* The text "=bytes" is unpacked to "bytes"; one that begins with '!' is a failure of the
- * unpacker, and all others are damaged. */
+/* The text "=bytes" is unpacked to "bytes", of every second chunk where it is; one that begins
+ * with '!' is a failure of the unpacker, and all others are damaged. */
 static int
-unpack(void *arg, const struct feeder_chunk *c, void *to, uint32_t *length,
-    struct err *why)
+unpack(void *arg, const struct feeder_chunk *c, void *room, const void **bytes,
+    uint32_t *length, struct err *why)
 {
 	const char *text = c->lent;
 
@@ -133,7 +133,7 @@ unpack(void *arg, const struct feeder_chunk *c, void *to, uint32_t *length,
 	if (text[0] != '=')
 		return err_set(why, ERR_FORMAT, "it is not packed");
 	*length = c->length - 1;
-	memcpy(to, text + 1, *length);
+	*bytes = c->number % 2 == 0 ? memcpy(room, text + 1, *length) : text + 1;
 	return 0;
 }
 

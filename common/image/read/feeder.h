@@ -75,11 +75,11 @@ struct feeder_config {
 	int (*open)(void *open_arg, struct sink *, struct err *);
 	void *open_arg;
 	/* For chunks that come in another form, without keys: proves what came, and
-	 * unpacks it into to[NDZ_CHUNK_BYTES]; returns in *length how many bytes these
-	 * are.  Errors as those of prover_chunk().  Called in the feeder's thread.  Or
-	 * NULL. */
-	int (*unpack)(void *unpack_arg, const struct feeder_chunk *, void *to,
-	    uint32_t *length, struct err *);
+	 * unpacks it.  Returns in *bytes where the bytes are, in what came or in
+	 * room[NDZ_CHUNK_BYTES], and in *length how many.  Errors as those of
+	 * prover_chunk().  Called in the feeder's thread.  Or NULL. */
+	int (*unpack)(void *unpack_arg, const struct feeder_chunk *, void *room,
+	    const void **bytes, uint32_t *length, struct err *);
 	void *unpack_arg;
 };
 

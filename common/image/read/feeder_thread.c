@@ -64,10 +64,11 @@ prove_new(struct feeder *s, struct filled *f, struct err *e)
 	struct sink_chunk put = to_put(f, own);
 
 	if (s->cfg.unpack != NULL) {
-		put.bytes = own;
-		return s->cfg.unpack(s->cfg.unpack_arg, c, own, &put.length, e) == 0
-		           ? prove_any(&put, &f->proved, e)
-		           : -1;
+		const void *bytes;
+		if (s->cfg.unpack(s->cfg.unpack_arg, c, own, &bytes, &put.length, e) != 0)
+			return -1;
+		put.bytes = (void *)(uintptr_t)bytes;
+		return prove_any(&put, &f->proved, e);
 	}
 	if (c->parity_at != NULL && parity_decode(own, c->parity_at, e) != 0)
 		return -1;
