@@ -219,8 +219,11 @@ judge_link(struct member *m, const struct judge_rule *r)
 		j->half = true;
 		j->down.bytes_half = j->down.bytes;
 	}
-	if (elapsed_us < r->window_us && !passes(j, elapsed_us, r))
+	bool well = passes(j, elapsed_us, r);
+	if (elapsed_us < r->window_us && !well)
 		return JUDGE_FINE;
+	if (well && j->damaged == 0 && m->parent != NULL)
+		m->parent->judge.serves = true;
 	enum judge_verdict v =
 	    elapsed_us < r->window_us ? JUDGE_FINE : weigh(m, elapsed_us, r);
 	bool again = v == JUDGE_DOUBT && j->doubted;
@@ -271,7 +274,21 @@ void
 judge_acquit(struct judge *j)
 {
 	j->suspect = j->spoils = false;
-	j->as_leaf = 0;
+	j->as_leaf = j->believed = 0;
+}
+
+bool
+judge_leaf(struct member *m)
+{
+	struct judge *j = &m->judge, *p = &m->parent->judge;
+	uint32_t by = m->parent->id + 1, before = j->believed;
+
+	j->as_leaf = by;
+	if (!p->serves)
+		return false;
+	p->serves = false;
+	j->believed = by;
+	return before != 0 && before != by;
 }
 
 void
@@ -285,6 +302,8 @@ judge_forget(struct judge *j, uint32_t by)
 	j->nwords = kept;
 	if (j->as_leaf == by + 1)
 		j->as_leaf = 0;
+	if (j->believed == by + 1)
+		j->believed = 0;
 }
 
 /* How many who are no suspects say that this one is the cause? */
@@ -310,13 +329,26 @@ judge_doubts(const struct roster *r, const struct member *m)
 	return voices(r, m) > 0;
 }
 
-/* Does somebody say so of this member of whom nobody says so? */
+/* Do others than this one say so: one who is no suspect, or two whoever they are?  Between two
+ * bad nodes a healthy one hears it of no more than both. */
+static bool
+is_said_by_others(const struct roster *r, const struct judge *j, uint32_t but)
+{
+	unsigned halves = 0;
+
+	for (unsigned i = 0; i < j->nwords; i++)
+		if (j->words[i] != but)
+			halves += counts(r, j->words[i]) ? 2 : 1;
+	return halves >= 2;
+}
+
+/* Does somebody who is no suspect say so of this member, of whom nobody else says so? */
 static bool
 has_accuser(const struct roster *r, const struct member *m)
 {
 	for (unsigned i = 0; i < m->judge.nwords; i++) {
 		const struct member *by = roster_find(r, m->judge.words[i]);
-		if (by == NULL || (!by->judge.suspect && !judge_doubts(r, by)))
+		if (by == NULL || (!by->judge.suspect && !is_said_by_others(r, &by->judge, m->id)))
 			return true;
 	}
 	return false;

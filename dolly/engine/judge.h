@@ -10,6 +10,9 @@
  * one, unless all who have said so turn out to be suspects, or all but one of whom others
  * say so: between two bad nodes a healthy one hears of trouble from both.
  *
+ * A suspect is a leaf, and what a parent says of its leaf counts once for each time that the
+ * parent has served a child well.
+ *
  * Used by the engine of the server alone, in its thread. */
 #ifndef DOLLY_ENGINE_JUDGE_H
 #define DOLLY_ENGINE_JUDGE_H
@@ -44,7 +47,9 @@ struct judge {
 	uint64_t held_us; /* when a link to one of its children was found bad; 0: never */
 	uint32_t words[JUDGE_WORDS]; /* ids of those who say that it is the cause; 0: the server */
 	unsigned nwords;
-	uint32_t as_leaf; /* id + 1 of the parent that has said so since it is a leaf; 0: none */
+	uint32_t as_leaf; /* id + 1 of the last parent that has said so since it is a leaf; 0: none */
+	uint32_t believed; /* the same, of those that serve others well: judge_leaf() */
+	bool serves;      /* a child of it got what it should, since the last leaf that did not */
 	bool spoils;      /* chunks that came from it were damaged */
 	bool certain;     /* it has said itself that it takes too little, or the server has seen it */
 	bool suspect;
@@ -79,6 +84,9 @@ bool judge_serves_others(
 /* The node with the id `by` (0: the server) says that this one is the cause.  When there is
  * no room for its word, one that does not count any more goes. */
 void judge_word(const struct roster *, struct judge *, uint32_t by);
+/* A leaf takes too little from its parent, which is a node.  True: it is the second one that
+ * says so of those that have served others well since they last said so of anyone. */
+bool judge_leaf(struct member *);
 /* It is no suspect any more. */
 void judge_acquit(struct judge *);
 /* Forgets the words of a node, whose id another one gets. */
@@ -89,7 +97,7 @@ bool judge_suspects(const struct roster *, const struct member *);
 /* Does anyone who is no suspect say that this member is the cause? */
 bool judge_doubts(const struct roster *, const struct member *);
 /* Is this member a suspect without reason now, since all who have said so are suspects, or
- * all but one that is doubted itself? */
+ * all but one, of which others say so: one who is no suspect, or two suspects? */
 bool judge_is_cleared(const struct roster *, const struct member *);
 
 #endif /* DOLLY_ENGINE_JUDGE_H */

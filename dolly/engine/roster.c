@@ -289,7 +289,7 @@ suits(const struct roster *r, const struct member *p, const struct member *leaf)
 	for (unsigned i = 0; i < leaf->judge.nwords; i++)
 		if (leaf->judge.words[i] == p->id)
 			return 1;
-	return p->judge.nwords > 0 ? 2 : n == 0 ? 4 : 3;
+	return p->judge.nwords > 0 ? 2 : !p->judge.serves ? 3 : n == 0 ? 5 : 4;
 }
 
 bool

@@ -90,16 +90,12 @@ separate(struct dolly_server *s, struct member *p, struct member *c)
 static void
 leaf_is_slow(struct dolly_server *s, struct member *m)
 {
-	struct judge *j = &m->judge;
-	uint32_t by = m->parent != NULL ? m->parent->id : 0;
-
-	if (m->parent == NULL || (j->as_leaf != 0 && j->as_leaf != by + 1)) {
-		server_cut(s, m, j->damaged > 0
+	if (m->parent == NULL || judge_leaf(m)) {
+		server_cut(s, m, m->judge.damaged > 0
 		        ? "chunks that others have sent on arrive damaged: its memory or its disk"
 		        : "as a leaf it has taken too little from each of its parents");
 		return;
 	}
-	j->as_leaf = by + 1;
 	server_leave_tree(s, m);
 	m->state = MEMBER_WAITS;
 	server_place_leaves(s);

@@ -442,10 +442,10 @@ static void
 test_who_was_suspected_by_suspects_is_cleared(void)
 {
 	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
-	struct member *m[3];
+	struct member *m[4];
 	struct err e;
 
-	for (uint16_t i = 0; i < 3; i++) {
+	for (uint16_t i = 0; i < 4; i++) {
 		const struct roster_guest g = { .port = i,
 			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
 		m[i] = roster_add(&r, &g, &e);
@@ -458,10 +458,16 @@ test_who_was_suspected_by_suspects_is_cleared(void)
 	T_CHECK(judge_suspects(&r, m[1]) && !judge_is_cleared(&r, m[1]));
 	m[1]->judge.suspect = m[0]->judge.suspect = true;
 	T_CHECK(!judge_is_cleared(&r, m[1]));
+	judge_word(&r, &m[2]->judge, m[1]->id);
 	judge_word(&r, &m[2]->judge, m[0]->id);
-	T_CHECK(!judge_is_cleared(&r, m[1])); /* only a suspect says so */
-	judge_word(&r, &m[2]->judge, 0);
+	T_CHECK(!judge_is_cleared(&r, m[1])); /* only one more says so, which is a suspect */
+	m[3]->judge.suspect = true;
+	judge_word(&r, &m[2]->judge, m[3]->id);
 	T_CHECK(judge_is_cleared(&r, m[1]));
+	m[2]->judge.nwords = 0;
+	judge_word(&r, &m[2]->judge, m[1]->id);
+	judge_word(&r, &m[2]->judge, 0);
+	T_CHECK(judge_is_cleared(&r, m[1])); /* or the server */
 	m[2]->judge = (struct judge){ .suspect = true };
 	T_CHECK(judge_is_cleared(&r, m[1]));
 	judge_word(&r, &m[1]->judge, 0);
@@ -497,6 +503,71 @@ test_words_of_suspects_make_room(void)
 		m[i]->judge.suspect = false;
 	judge_word(&r, &m[0]->judge, m[2]->id);
 	T_CHECK(m[0]->judge.nwords == JUDGE_WORDS);
+	roster_free(&r);
+}
+
+/* Both ends of the link to the parent of this node say that enough has passed. */
+static void
+pass_enough(struct member *m, uint32_t damaged)
+{
+	const struct judge_rule rule = { 2000000, 1000000, 1000 };
+
+	judge_new_link(&m->judge);
+	for (int up = 0; up < 2; up++)
+		judge_hear(m,
+		    &(struct msg_link){
+			.up = up == 1, .bytes = 5000, .damaged = up == 1 ? damaged : 0 },
+		    1000000);
+	T_CHECK(judge_link(m, &rule) == (damaged > 0 ? JUDGE_DAMAGES : JUDGE_FINE));
+	T_CHECK(judge_link(m, &rule) == JUDGE_FINE); /* the damage is judged */
+}
+
+/* The leaf gets this parent, and takes too little from it. */
+static bool
+takes_too_little_from(struct roster *r, struct member *leaf, struct member *parent)
+{
+	if (leaf->state == MEMBER_TAKES)
+		roster_take_out(r, leaf);
+	roster_place_at(r, leaf, parent);
+	return judge_leaf(leaf);
+}
+
+/* A leaf is too slow when two parents say so, of which each has served another child well since it
+ * last said so: what one says that never did counts for nothing, and so do damaged chunks. */
+static void
+test_only_parents_that_serve_others_are_believed(void)
+{
+	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
+	struct member *m[4];
+	struct err e;
+
+	for (uint16_t i = 0; i < 4; i++) {
+		const struct roster_guest g = { .port = i,
+			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		m[i] = roster_add(&r, &g, &e);
+		if (!T_CHECK(m[i] != NULL))
+			abort();
+	}
+	m[3]->judge.suspect = true;
+	T_CHECK(roster_place_all(&r, &e) == 0);
+	pass_enough(m[2], 0); /* the second one serves the third one; */
+	pass_enough(m[1], 1); /* what the first one sends is damaged */
+	T_CHECK(!takes_too_little_from(&r, m[3], m[2]));
+	T_CHECK(!takes_too_little_from(&r, m[3], m[1]));
+	T_CHECK(!takes_too_little_from(&r, m[3], m[2]));
+	T_CHECK(!takes_too_little_from(&r, m[3], m[0]));
+	T_CHECK(!takes_too_little_from(&r, m[3], m[1]));
+	pass_enough(m[2], 0);
+	T_CHECK(!takes_too_little_from(&r, m[3], m[1])); /* it is the same one again */
+	pass_enough(m[1], 0);
+	/* There it is sent, too, when all others have time. */
+	roster_take_out(&r, m[3]);
+	m[0]->whole = m[1]->whole = m[2]->whole = true;
+	T_CHECK(roster_place_leaf(&r, m[3]) && m[3]->parent == m[0]);
+	T_CHECK(judge_leaf(m[3]));
+	pass_enough(m[1], 0);
+	judge_acquit(&m[3]->judge);
+	T_CHECK(!takes_too_little_from(&r, m[3], m[0]));
 	roster_free(&r);
 }
 
@@ -548,6 +619,7 @@ main(void)
 	test_words_end_with_who_said_them();
 	test_who_was_suspected_by_suspects_is_cleared();
 	test_words_of_suspects_make_room();
+	test_only_parents_that_serve_others_are_believed();
 	test_the_first_that_is_doubted();
 	test_dials();
 	return t_done();
