@@ -13,13 +13,13 @@
 #include "dolly/engine/server.h"
 #include "tests/random.h"
 #include "tests/sim/heap.h"
+#include "tests/sim/stream.h"
 #include "tests/t.h"
 
 enum {
 	CHUNK = 8192,
 	PACKET = CHUNK + MSG_FRAME_BYTES + MSG_DATA_BYTES,
 	WINDOW_BYTES = 4 * PACKET, /* of a connection: what is under way */
-	DELAY_US = 100,
 	US_A_KB = 1250, /* of a link */
 	US_A_KB_SLOW = 10 * US_A_KB,
 	ACT_US = 100000, /* an engine acts so often */
@@ -62,8 +62,7 @@ struct host {
 	bool walled; /* nobody reaches its port */
 	bool old;    /* it speaks an older version of the protocol */
 	enum foe foe;
-	uint64_t us_a_kb; /* of what it sends */
-	uint64_t free_us; /* its link */
+	struct stream_line line;
 	uint64_t disk_us; /* its disk is busy until then; each chunk takes it */
 	uint64_t put_us;
 	uint64_t done_us; /* it is whole since */
@@ -74,19 +73,12 @@ struct host {
 	struct end *ends; /* of its connections, the newest one first */
 };
 
-struct packet {
-	struct packet *next;
-	size_t n;
-	uint8_t bytes[PACKET];
-};
-
 struct conn {
 	struct conn *all;
 	struct host *host[2];
 	struct peer *peer[2];
-	size_t under_way[2];                       /* from that side */
-	bool open;                                 /* the other side has accepted */
-	struct packet *unread[2], **unread_end[2]; /* for that side */
+	struct stream_way way[2]; /* from that side */
+	bool open;                /* the other side has accepted */
 	struct end {
 		struct end *next; /* of the same host */
 		struct conn *conn;
@@ -100,7 +92,7 @@ struct event {
 	struct host *host;
 	struct conn *conn;
 	int side; /* that it is for */
-	struct packet *packet;
+	struct stream_packet *packet;
 	uint32_t slot;
 	unsigned life; /* of the host, which it is for */
 	bool damaged;  /* PUT: the chunk, as its own digest says */
@@ -159,18 +151,6 @@ is_gone(const struct host *h)
 
 static void grant(struct host *);
 
-static struct packet *
-packet_new(void)
-{
-	struct packet *k = malloc(sizeof *k);
-
-	if (k == NULL)
-		abort();
-	k->next = NULL;
-	k->n = 0;
-	return k;
-}
-
 /* Some of the chunks that a host sends are damaged on their way through its memory.  Who forges
  * them changes the digest, too, which is the second byte. */
 static void
@@ -184,20 +164,19 @@ spoil(const struct host *h, const struct peer *p, uint8_t *first, size_t n)
 }
 
 /* The next packet of that side, if the window has room for it. */
-static struct packet *
+static struct stream_packet *
 gather(struct conn *c, int side)
 {
 	struct host *h = c->host[side];
 	struct peer *p = c->peer[side];
-	struct packet *k = NULL;
+	struct stream_packet *k = NULL;
 	const void *at;
 	size_t n;
 
-	if (h->foe == MUTE && p->child != NULL)
-		return NULL;
-	while (c->under_way[side] + (k != NULL ? k->n : 0) < WINDOW_BYTES &&
+	c->way[side].mute = h->foe == MUTE && p->child != NULL;
+	while (stream_has_room(&c->way[side], k != NULL ? k->n : 0) &&
 	       (k == NULL || k->n < PACKET) && (n = output(h, p, &at)) > 0) {
-		k = k != NULL ? k : packet_new();
+		k = k != NULL ? k : stream_packet_new(PACKET);
 		n = n < PACKET - k->n ? n : PACKET - k->n;
 		memcpy(k->bytes + k->n, at, n);
 		spoil(h, p, k->bytes + k->n, n);
@@ -214,23 +193,20 @@ static void
 pump(struct conn *c, int side)
 {
 	struct host *h = c->host[side];
-	struct packet *k;
+	struct stream_packet *k;
 
 	if (!c->open || c->peer[side] == NULL || is_gone(h))
 		return;
 	while ((k = gather(c, side)) != NULL) {
-		uint64_t start = h->free_us > w.now_us ? h->free_us : w.now_us;
-		size_t n = k->n;
+		size_t as = k->n;
 		if (w.digests && h->server != NULL && c->peer[side]->kind == PEER_NODE)
-			n /= REAL_CHUNK / CHUNK; /* digests are as long as those of real chunks */
-		uint64_t end = start + n * h->us_a_kb / 1024;
+			as /= REAL_CHUNK / CHUNK; /* digests are as long as those of real chunks */
 		/* A slow link has a queue for each connection: what is said passes by. */
-		if (h->foe == SENDS_SLOWLY && k->n < PACKET / 4)
-			end = w.now_us + k->n * w.us_a_kb / 1024;
-		else
-			h->free_us = end;
-		c->under_way[side] += k->n;
-		push((struct event){ .turn.time = end + DELAY_US,
+		struct stream_line by = { .us_a_kb = w.us_a_kb };
+		bool passes_by = h->foe == SENDS_SLOWLY && k->n < PACKET / 4;
+		push((struct event){
+		    .turn.time = stream_send(
+			passes_by ? &by : &h->line, &c->way[side], k->n, as, w.now_us),
 		    .kind = PACKET_IN,
 		    .conn = c,
 		    .side = !side,
@@ -240,7 +216,7 @@ pump(struct conn *c, int side)
 
 /* What a host hears of a packet. */
 static size_t
-heard(const struct host *h, const struct peer *p, const struct packet *k)
+heard(const struct host *h, const struct peer *p, const struct stream_packet *k)
 {
 	const size_t hello = MSG_FRAME_BYTES + 8 + MSG_KEY_BYTES;
 
@@ -263,17 +239,14 @@ static void
 take_unread(struct conn *c, int side)
 {
 	struct host *h = c->host[side];
-	struct packet *k;
+	struct stream_way *way = &c->way[!side];
 
-	while ((k = c->unread[side]) != NULL && c->peer[side] != NULL && !is_gone(h)) {
+	while (way->unread != NULL && c->peer[side] != NULL && !is_gone(h)) {
 		struct peer *p = c->peer[side];
 		if (!(h->server != NULL ? dolly_server_reads(h->server, p)
 					: node_reads(h->node, p)))
 			return;
-		c->unread[side] = k->next;
-		if (k->next == NULL)
-			c->unread_end[side] = &c->unread[side];
-		c->under_way[!side] -= k->n;
+		struct stream_packet *k = stream_take(way);
 		h->unread--;
 		if (h->server != NULL)
 			dolly_server_input(h->server, p, k->bytes, k->n);
@@ -317,7 +290,7 @@ connect_to(struct host *from, struct peer *p, struct host *to)
 	for (int i = 0; i < 2; i++) {
 		c->end[i] = (struct end){ c->host[i]->ends, c, i };
 		c->host[i]->ends = &c->end[i];
-		c->unread_end[i] = &c->unread[i];
+		c->way[i].window = WINDOW_BYTES;
 	}
 	if (p != NULL)
 		p->io = &c->end[0];
@@ -338,7 +311,7 @@ dial(struct host *h, const struct wish *wish)
 		push((struct event){
 		    .turn.time = w.now_us + NO_ANSWER_US, .kind = CLOSED, .conn = c });
 	else if (!w.hosts[id].hung)
-		push((struct event){ .turn.time = w.now_us + DELAY_US,
+		push((struct event){ .turn.time = w.now_us + STREAM_DELAY_US,
 		    .kind = w.hosts[id].dead ? CLOSED : CONNECT,
 		    .conn = c });
 }
@@ -352,8 +325,7 @@ hang_up(struct host *h, struct peer *p)
 	pump(c, end->side);
 	c->peer[end->side] = NULL;
 	peer_free(p);
-	push((struct event){
-	    .turn.time = (h->free_us > w.now_us ? h->free_us : w.now_us) + DELAY_US,
+	push((struct event){ .turn.time = stream_end(&h->line, w.now_us),
 	    .kind = CLOSED,
 	    .conn = c,
 	    .side = !end->side });
@@ -663,8 +635,7 @@ step(void)
 	else if (c->peer[ev.side] == NULL)
 		free(ev.packet);
 	else {
-		*c->unread_end[ev.side] = ev.packet;
-		c->unread_end[ev.side] = &ev.packet->next;
+		stream_arrived(&c->way[!ev.side], ev.packet);
 		c->host[ev.side]->unread++;
 	}
 	if (is_gone(c->host[ev.side]))
@@ -739,7 +710,7 @@ start(uint32_t nodes, uint32_t chunks, unsigned arity)
 		struct host *h = &w.hosts[i];
 		h->id = i;
 		h->put_us = 1;
-		h->us_a_kb = w.us_a_kb;
+		h->line.us_a_kb = w.us_a_kb;
 		h->home = w.two && i % 2 == 1 ? nodes + 2 : 0;
 		begin_host(h, i);
 	}
@@ -754,7 +725,7 @@ lose_host(struct host *h, bool hangs)
 	h->dead = !hangs;
 	for (struct end *x = h->ends; x != NULL && !hangs; x = x->next)
 		if (x->conn->peer[!x->side] != NULL)
-			push((struct event){ .turn.time = w.now_us + DELAY_US,
+			push((struct event){ .turn.time = w.now_us + STREAM_DELAY_US,
 			    .kind = CLOSED,
 			    .conn = x->conn,
 			    .side = !x->side });
@@ -825,8 +796,7 @@ forget_packets(void)
 	for (struct conn *c = w.conns, *next; c != NULL; c = next) {
 		next = c->all;
 		for (int side = 0; side < 2; side++) {
-			for (struct packet *k; (k = c->unread[side]) != NULL; free(k))
-				c->unread[side] = k->next;
+			stream_forget(&c->way[side]);
 			if (c->peer[side] != NULL && c->peer[side]->kind == PEER_NEW)
 				peer_free(c->peer[side]);
 		}
@@ -876,7 +846,7 @@ struct outcome {
 static uint64_t
 fill_us(uint32_t nodes, uint64_t us_a_kb)
 {
-	return (uint64_t)(nodes - 1) * (us_a_kb * PACKET / 1024 + DELAY_US);
+	return (uint64_t)(nodes - 1) * (us_a_kb * PACKET / 1024 + STREAM_DELAY_US);
 }
 
 static uint32_t
@@ -961,7 +931,7 @@ corrupt_some(const struct scene *s)
 			continue;
 		h->foe = s->foe != FOES ? s->foe : SENDS_SLOWLY + k % (FOES - SENDS_SLOWLY);
 		if (h->foe == SENDS_SLOWLY)
-			h->us_a_kb *= FOE_SLOWER;
+			h->line.us_a_kb *= FOE_SLOWER;
 		if (h->foe == TAKES_SLOWLY)
 			h->put_us = CHUNK / 1024 * w.us_a_kb * FOE_SLOWER;
 		if (h->foe == COMES_BACK)
@@ -1249,7 +1219,7 @@ two_servers(uint32_t nodes, uint32_t chunks, bool dies, bool same)
 	dolly_server_free(w.server);
 	start_server(nodes, chunks, 1, 500000);
 	second = &w.hosts[nodes + 2];
-	*second = (struct host){ .id = nodes + 2, .us_a_kb = w.us_a_kb, .image = !same };
+	*second = (struct host){ .id = nodes + 2, .line.us_a_kb = w.us_a_kb, .image = !same };
 	make_server(second, nodes, chunks, 3, 500000);
 	begin_host(second, 1);
 	while (w.now_us < death_us)
