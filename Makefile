@@ -294,6 +294,12 @@ paper-dsync:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) bench/paper_dsync
+# What the trackers of a kernel make a sync read, send and ask of the disks, in one machine, into build/paper-dsync-guest; GRAIN_MB=64:
+# a smaller disk; KEEP=yes: into docs/, too.
+paper-dsync-guest:
+	@scripts/deps build bench vm
+	@$(MAKE) --no-print-directory all $(B)/bench/replay
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) bench/paper_dsync_guest
 # What each block size of a tracker makes a sync send, by counts, into build/dsync-grain; KEEP=yes: into docs/, too.
 paper-dsync-grain:
 	@scripts/deps build bench
@@ -416,6 +422,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-dsync-guest paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)

@@ -1,4 +1,4 @@
-"""What bench/paper_dsync and bench/dsync_grain have measured: the files in docs/measured, and the tables of docs/dsync.md,
+"""What bench/paper_dsync, bench/paper_dsync_guest and bench/dsync_grain have measured: the files in docs/measured, and the tables of docs/dsync.md,
 which `python3 bench/dsync_tables.py` draws anew from these files."""
 import json, os, subprocess, textwrap, time
 
@@ -74,7 +74,63 @@ def where(f):
     return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
 
 
+TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB", "zfs": "ZFS, {} KiB"}
+REQUEST_BYTES = 32 << 10  # a disk that moves 500 MB in a second moves so much in 65 us, about what a flushed write takes
+
+
+def tracker(name):
+    kind, kib, *fine = name.split()
+    return TRACKERS[kind].format(kib) + (", `--fine`" if fine else "")
+
+
+def sums(rows, when, device, count):
+    """What was counted, by history and tracker; when, device: all of these."""
+    found = {}
+    for r in rows:
+        if r["when"] in when:
+            key = r["history"], r["tracker"]
+            found[key] = found.get(key, 0) + sum(r[d][count] if d else r[count] for d in device)
+    return found
+
+
+def in_guest(f, values, form):
+    names, columns = (list(dict.fromkeys(r[k] for r in f["rows"])) for k in ("history", "tracker"))
+    return markdown(("after", *map(tracker, columns)), [(h, *(form(values[h, t]) for t in columns)) for h in names])
+
+
+def counted(when, device, count, form=lambda v: v):
+    return lambda f: in_guest(f, sums(f["rows"], when, device, count), form)
+
+
+def megabytes(v):
+    return v / 1e6
+
+
+def cost(f):
+    """Requests and bytes of dm-era's blocks, together, as times those of the cheapest for each history, and the most of each."""
+    both, devices = ("written", "sent"), ("disk", "metadata")
+    parts = [(REQUEST_BYTES, sums(f["rows"], both, devices, "requests")), (1, sums(f["rows"], both, devices, "read_bytes")),
+             (1, sums(f["rows"], both, devices, "written_bytes")), (1, sums(f["rows"], both, [None], "sent_bytes"))]
+    names, columns = (list(dict.fromkeys(r[k] for r in f["rows"])) for k in ("history", "tracker"))
+    columns = [t for t in columns if t.startswith("era")]
+    costs = {h: [sum(times * p[h, t] for times, p in parts) for t in columns] for h in names}
+    rows = [(h, *(f"{c / min(costs[h]):.2f}" for c in costs[h])) for h in names]
+    most = ("the most", *(max((r[i] for r in rows), key=float) for i in range(1, len(columns) + 1)))
+    return markdown(("times the cheapest", *map(tracker, columns)), [*rows, most])
+
+
+def in_guest_how(f):
+    seconds = " The seconds were those of an emulated machine on a busy one, and are not shown." if f["busy"] else ""
+    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{seconds} The command:", 99)
+    return f"{words}\n\n    {f['command']}"
+
+
 TABLES = {
+    "dsync-guest": {"guest-how": in_guest_how, "guest-sent": counted(["sent"], [None], "sent_bytes", megabytes),
+                    "guest-read": counted(["sent"], ["disk", "metadata"], "read_bytes", megabytes),
+                    "guest-sync": counted(["sent"], ["disk", "metadata"], "requests"),
+                    "guest-noted": counted(["written"], ["metadata"], "requests"),
+                    "guest-written": counted(["written"], ["disk"], "requests"), "guest-cost": cost},
     "grain": {"grain-how": how, "grain": grain},
     "dsync": {"paper-how": how, "paper-change": lambda f: by_link(f, "the paper's change"), "paper-tenth": lambda f: by_link(f, "a tenth of it"),
               "paper-cases": by_case, "paper-where": where},

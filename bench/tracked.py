@@ -8,13 +8,16 @@ import contextlib, json, os, socket, subprocess, time
 
 
 class Tracked:
-    def __init__(self, folder, path):
+    def __init__(self, folder, path, log=None):
+        """log: a file for all that is written, as QEMU's blklogwrites logs it."""
         self.folder, self.path, self.noted = folder, path, []
+        disk = f"driver=file,filename={path},node-name={'below' if log else 'disk'}"
+        logged = ["--blockdev", f"driver=file,filename={log},node-name=log", "--blockdev", "driver=blklogwrites,file=below,log=log,node-name=disk"]
         for name in ("qmp", "nbd", "writes"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{folder}/{name}")
         open(f"{folder}/writes", "w", encoding="ascii").close()
-        self.daemon = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "qemu-storage-daemon", "--blockdev", f"driver=file,filename={path},node-name=disk",
+        self.daemon = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "qemu-storage-daemon", "--blockdev", disk, *(logged if log else []),
                                         "--chardev", f"socket,path={folder}/qmp,server=on,wait=off,id=asks", "--monitor", "chardev=asks",
                                         "--nbd-server", f"addr.type=unix,addr.path={folder}/nbd"], stdout=subprocess.DEVNULL)
         self.uri = f"nbd+unix:///disk?socket={folder}/nbd"
@@ -52,6 +55,10 @@ class Tracked:
     def forget(self, name):
         """What was noted under this name, so that all counts as not written."""
         self.ask("block-dirty-bitmap-clear", node="disk", name=name)
+
+    def forget_all(self):
+        for name in self.noted:
+            self.forget(name)
 
     def noted_bytes(self):
         """Of each name, the bytes of the blocks that were written."""

@@ -247,7 +247,8 @@ report_cost(const struct options *o, const struct track_cost *c)
 		return;
 	say(stderr,
 	    "dsync: %s has %" PRIu64 " blocks of %" PRIu64 " KiB; noting what is written takes %s of "
-	    "memory and %s of %s, and an update there for each block that is first written after a sync\n",
+	    "memory and up to %s of %s, and some 7 requests there for each block that is first written after a "
+	    "sync, fewer if many are written at once\n",
 	    o->track.device, c->blocks, c->block_bytes >> 10,
 	    human_bytes(c->memory_bytes, memory, sizeof memory),
 	    human_bytes(c->metadata_bytes, metadata, sizeof metadata), o->track.metadata);
