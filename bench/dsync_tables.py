@@ -125,7 +125,18 @@ def in_guest_how(f):
     return f"{words}\n\n    {f['command']}"
 
 
+def merges(f):
+    """Rates of dmmerge, unless the machine was busy, and what it asks of disk and processor for each byte that is merged."""
+    rows, parts = [], ("kernel", "SHA-256", "copies in memory", "dmmerge itself")
+    for r in f["rows"]:
+        times = [f"{r[k] / r['bytes']:.2f}" for k in ("written_bytes", "read_bytes")]
+        rates = [None, None] if f["busy"] else [r["mb_per_second"], f"{100 * r['mb_per_second'] / r['fio_mb_per_second']:.0f} %"]
+        rows.append((r["how"], *rates, f"{100 * r['wanted']:.0f} %", *times, r["cpu_seconds"] / r["bytes"] * 1e9, *(f"{r['shares'][p]:.0f} %" if p in r["shares"] else None for p in parts)))
+    return markdown(("", "MB/s", "of fio's writes", "wanted", "disk writes, times", "disk reads, times", "processor, s for a GB", *parts), rows)
+
+
 TABLES = {
+    "dsync-merge": {"merge-how": how, "merge": merges},
     "dsync-guest": {"guest-how": in_guest_how, "guest-sent": counted(["sent"], [None], "sent_bytes", megabytes),
                     "guest-read": counted(["sent"], ["disk", "metadata"], "read_bytes", megabytes),
                     "guest-sync": counted(["sent"], ["disk", "metadata"], "requests"),
