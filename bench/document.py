@@ -52,10 +52,10 @@ def tables(path, program):
 
 
 def write(path, program, made):
-    """Writes made[name] into each table that is there; None: it stays as it is."""
+    """Writes made[name] into each table that is there; without one, it stays as it is."""
     before, found = parts(path, program)
     for name, table, behind in found:
-        new = f"\n{made[name]}\n" if made[name] else table
+        new = f"\n{made[name]}\n" if made.get(name) else table
         before += f"<!-- bench/{program} {name} -->{new}<!-- end -->{behind}"
     with open(path, "w") as f:
         f.write(before)
