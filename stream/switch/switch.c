@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -19,10 +17,7 @@
 #include "common/disk/ptable.h"
 #include "stream/switch/block.h"
 #include "stream/switch/devmap.h"
-
-#ifndef PR_SET_IO_FLUSHER
-#define PR_SET_IO_FLUSHER 57 /* linux/prctl.h, since Linux 5.6 */
-#endif
+#include "stream/switch/memory.h"
 
 /* Names. */
 
@@ -306,18 +301,6 @@ check_fits(const struct mover *v, struct err *e)
 	return 0;
 }
 
-/* From here on the process needs no page that is not in memory, and the kernel does not make it
- * wait for room in memory that would have to be written to the root filesystem first. */
-static int
-lock_memory(struct err *e)
-{
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-		return err_os(e, "the memory of the process cannot be locked");
-	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) != 0 && errno != EINVAL)
-		return err_os(e, "the process cannot be made one that writes memory back");
-	return 0;
-}
-
 /* Go on with the table in effect.  Where the kernel has suspended the device and could not take the new
  * table then, it leaves the device suspended, and with it the filesystem on it. */
 static void
@@ -375,7 +358,7 @@ switch_move(const struct switch_move *m, struct switch_moved *r, struct err *e)
 	if (mover_open(&v, m, e) != 0)
 		return -1;
 	int rc = -1;
-	if (check_fits(&v, e) == 0 && lock_memory(e) == 0 && exchange(&v, r, e) == 0)
+	if (check_fits(&v, e) == 0 && memory_lock(e) == 0 && exchange(&v, r, e) == 0)
 		rc = disconnect(&v, r, e);
 	mover_close(&v);
 	return rc;

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/timed.h"
+#include "stream/switch/local.h"
 
 enum {
 	DOCUMENT_BYTES = 4096, /* several times a document */
@@ -29,28 +29,6 @@ whole_read(const char *document)
 	p += strlen(member);
 	p += strspn(p, ": \t\n");
 	return strncmp(p, "true", 4) == 0 ? 1 : strncmp(p, "false", 5) == 0 ? 0 : -1;
-}
-
-static int
-open_socket(const char *path, struct err *e)
-{
-	const struct timeval most = { .tv_sec = ANSWER_S };
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-	if (strlen(path) >= sizeof a.sun_path)
-		return err_set(e, ERR_USAGE, "%s: is too long for a socket", path);
-	strcpy(a.sun_path, path);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_os(e, "a socket");
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-	if (connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
-		return fd;
-	err_os(e, "%s", path);
-	if (e->os == ENOENT || e->os == ECONNREFUSED)
-		e->kind = ERR_ABSENT;
-	close(fd);
-	return -1;
 }
 
 /* Read until the other side closes the connection. */
@@ -76,10 +54,12 @@ int
 whole_ask(const char *path, bool *whole, struct err *e)
 {
 	char document[DOCUMENT_BYTES];
-	int fd = open_socket(path, e);
+	const struct timeval most = { .tv_sec = ANSWER_S };
+	int fd = local_connect(path, e);
 
 	if (fd < 0)
 		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
 	int rc = read_document(fd, document, path, e);
 	close(fd);
 	if (rc != 0)

@@ -1,8 +1,9 @@
 /* main.c: streamswitch makes the device under a root filesystem that streams, and makes it lead
- * to the disk itself in the end.  It also keeps the disk from others until then.  main() and all
- * that it calls run in the only thread. */
+ * to the disk itself in the end.  Until then it keeps the disk from others, and guards the server
+ * that fills it.  main() and all that it calls run in the only thread. */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,22 +12,28 @@
 #include "common/cli/cli_rows.h"
 #include "common/cli/failure.h"
 #include "stream/switch/keep.h"
+#include "stream/switch/guard.h"
 #include "stream/switch/switch.h"
 #include "stream/switch/whole.h"
 
 struct options {
-	const char *nbd, *rules;
+	const char *nbd, *rules, *marks;
+	uint64_t sector_bytes;
 	bool whole, quiet, json;
 };
 
 #define AT(field) offsetof(struct options, field)
 
-enum { OPT_JSON = 300, OPT_WHOLE, OPT_NBD, OPT_RULES };
+enum { OPT_JSON = 300, OPT_WHOLE, OPT_NBD, OPT_RULES, OPT_MARKS, OPT_SECTOR };
 
 static const struct cli_opt opts[] = {
 	FLAG(OPT_WHOLE, "whole", "make: no devices for the partitions", whole),
-	{ OPT_NBD, "nbd", "/dev/nbdN", "move: disconnect this device afterwards", CLI_STR,
-	    AT(nbd), 0, 0, NULL },
+	{ OPT_NBD, "nbd", "/dev/nbdN", "move: disconnect this device afterwards; guard: attach it",
+	    CLI_STR, AT(nbd), 0, 0, NULL },
+	UINT(OPT_SECTOR, "sector", "BYTES", "guard: of a sector of that device (512)", sector_bytes,
+	    512, 4096),
+	{ OPT_MARKS, "marks", "FILE", "guard: what outlives the server, in memory", CLI_STR,
+	    AT(marks), 0, 0, NULL },
 	{ OPT_RULES, "rules", "DIR", "folder of the rules for udev (" KEEP_RULES ")", CLI_STR,
 	    AT(rules), 0, 0, NULL },
 	FLAG('q', "quiet", "say nothing when all is well", quiet),
@@ -36,7 +43,7 @@ static const struct cli_opt opts[] = {
 
 static const struct cli_program program = {
 	.name = "streamswitch",
-	.synopsis = "[options] command name [device]",
+	.synopsis = "[options] command name [device | server ...]",
 	.about =
 	    "Put a device under a root filesystem that leads to another device, and make it lead\n"
 	    "to the disk itself while the filesystem is in use.\n\n"
@@ -49,11 +56,14 @@ static const struct cli_program program = {
 	    "  keep NAME DISK        reserve DISK for the program that uses /dev/mapper/NAME\n"
 	    "  release NAME DISK     undo keep\n"
 	    "  wait SOCKET           wait until the disk that nbdkit-ndz-plugin fills is "
-	    "complete",
+	    "complete\n"
+	    "  guard SOCKET SERVER   run nbdkit, which listens at SOCKET, and start it again when it "
+	    "dies",
 	.examples = "  streamswitch keep local /dev/sda\n"
 		    "  streamswitch make stream /dev/nbd0\n"
 		    "  mount /dev/mapper/stream1 /mnt\n"
-		    "  streamswitch move stream /dev/sda --nbd=/dev/nbd0\n",
+		    "  streamswitch move stream /dev/sda --nbd=/dev/nbd0\n"
+		    "  streamswitch --marks=/run/marks guard /run/nbd -- nbdkit -f -U /run/nbd ...\n",
 	.tables = { { opts, 0, NULL } },
 };
 
@@ -184,9 +194,23 @@ wait_until_whole(const struct options *o, char **operands, struct err *e)
 	return whole_wait(operands[0], e);
 }
 
+static int
+guard(const struct options *o, char **operands, struct err *e)
+{
+	struct guard_config c = { .socket = operands[0],
+		.words = (const char *const *)operands + 1,
+		.marks = o->marks,
+		.nbd = o->nbd,
+		.sector_bytes = o->sector_bytes != 0 ? o->sector_bytes : 512 };
+
+	while (c.words[c.nwords] != NULL)
+		c.nwords++;
+	return guard_run(&c, e);
+}
+
 static const struct command {
 	const char *name;
-	int operands;
+	int operands; /* of guard: at least */
 	int (*run)(const struct options *, char **operands, struct err *);
 	bool reports; /* --json: run() prints a report */
 } commands[] = {
@@ -197,15 +221,18 @@ static const struct command {
 	{ "keep", 2, keep, false },
 	{ "release", 2, release, false },
 	{ "wait", 1, wait_until_whole, false },
+	{ "guard", 2, guard, false },
 };
 
 static int
 check_options(const struct options *o, const struct command *c, struct err *e)
 {
-	if (o->nbd != NULL && c->run != move)
+	if (o->nbd != NULL && c->run != move && c->run != guard)
 		return err_set(e, ERR_USAGE, "%s does not take --nbd", c->name);
 	if (o->whole && c->run != make)
 		return err_set(e, ERR_USAGE, "%s does not take --whole", c->name);
+	if ((o->marks != NULL || o->sector_bytes != 0) && c->run != guard)
+		return err_set(e, ERR_USAGE, "--marks and --sector are for guard");
 	return 0;
 }
 
@@ -221,7 +248,9 @@ act(void *options, char **operands, int n, struct err *e)
 		c++;
 	if (c == end)
 		return err_misuse(e, "there is no command \"%.40s\"", operands[0]);
-	if (n - 1 != c->operands)
+	if (c->run == guard && n - 1 < c->operands)
+		return err_misuse(e, "guard takes a socket and a server with its arguments");
+	if (c->run != guard && n - 1 != c->operands)
 		return err_misuse(e, "%s takes %d operand%s", c->name, c->operands,
 		    c->operands == 1 ? "" : "s");
 	if (check_options(o, c, e) != 0)

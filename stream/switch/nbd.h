@@ -1,0 +1,47 @@
+/* nbd.h: the kernel's block device of a server that speaks NBD, whose server may be another one
+ * later.
+ *
+ * The server is found at a socket of this machine.  nbd_dial() makes a connection that requests may
+ * go through, and the kernel is given it by netlink (linux/nbd-netlink.h).  When the connection
+ * ends, requests wait until the kernel is given another one.  Those that were sent and not
+ * answered are sent again within some seconds. */
+#ifndef STREAM_SWITCH_NBD_H
+#define STREAM_SWITCH_NBD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+enum { NBD_HELLO_BYTES = 18, NBD_EXPORT_BYTES = 10 };
+
+/* What a server says of its disk. */
+struct nbd_export {
+	uint64_t bytes;
+	uint16_t flags; /* what it can do, as the protocol has it */
+};
+
+/* Is this the first thing that a server says?  It must know options ("fixed newstyle"), and leave out
+ * what old clients wait for behind its answer. */
+bool nbd_hello_ok(const void *hello, size_t len);
+/* Read the answer to the name of an export.  False: it is none. */
+bool nbd_export_get(struct nbd_export *, const void *answer, size_t len);
+
+/* Connect to the server at this socket, and wait until it says what its disk is, without end.
+ * Returns a descriptor, which the caller closes, or -1.  ERR_ABSENT: nobody listens there; ERR_IO: it
+ * has closed the connection; ERR_FORMAT: it is no such server; ERR_USAGE; ERR_CANCELLED. */
+int nbd_dial(const char *socket, struct nbd_export *, struct err *);
+
+/* Make /dev/nbdN of this connection, with sectors of so many bytes.  The caller may close fd.
+ * ERR_ABSENT: the kernel has no NBD client; ERR_USAGE: the device has another name; ERR_IO. */
+int nbd_attach(const char *device, int fd, const struct nbd_export *, uint64_t sector_bytes,
+    struct err *);
+/* Give the device another connection, where the kernel knows that the earlier one has ended.  Where it
+ * does not know this yet, nothing is done, and the kernel does not say so: a caller calls this once
+ * more a little later.  Errors of nbd_attach(). */
+int nbd_reattach(const char *device, int fd, struct err *);
+/* Has the device been attached, and not been disconnected since? */
+bool nbd_is_attached(const char *device);
+
+#endif /* STREAM_SWITCH_NBD_H */

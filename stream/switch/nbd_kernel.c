@@ -1,0 +1,228 @@
+/* nbd_kernel.c: gives the kernel's NBD client its connections, by generic netlink.  guard.c calls
+ * this, in its one thread.  A kernel that is older than 4.12 does not have this interface. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/genetlink.h>
+#include <linux/nbd-netlink.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/rd.h"
+#include "stream/switch/nbd.h"
+
+enum {
+	MESSAGE_BYTES = 4096, /* several times an answer */
+	/* How long requests wait for a server.  Whoever guards it has started another one before, or
+	 * has reset the machine; this is for when he is killed himself. */
+	DEAD_S = 600,
+	/* After so long a request whose connection has ended is sent again.  One that the server is
+	 * still at is noted in the kernel's log, and goes on. */
+	AGAIN_MS = 5000,
+};
+
+union message {
+	struct nlmsghdr head;
+	uint8_t bytes[MESSAGE_BYTES];
+};
+
+static void
+begin(union message *m, uint16_t family, uint8_t command)
+{
+	struct genlmsghdr of = { .cmd = command, .version = NBD_GENL_VERSION };
+
+	memset(m, 0, sizeof *m);
+	m->head.nlmsg_type = family;
+	m->head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	m->head.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN);
+	memcpy(NLMSG_DATA(&m->head), &of, sizeof of);
+}
+
+static void
+put(union message *m, int type, const void *data, size_t len)
+{
+	struct nlattr a = { (uint16_t)(NLA_HDRLEN + len), (uint16_t)type };
+	uint8_t *to = m->bytes + m->head.nlmsg_len;
+
+	memcpy(to, &a, sizeof a);
+	memcpy(to + NLA_HDRLEN, data, len);
+	m->head.nlmsg_len += (uint32_t)NLA_ALIGN(NLA_HDRLEN + len);
+}
+
+static void
+put_u64(union message *m, int type, uint64_t value)
+{
+	put(m, type, &value, sizeof value);
+}
+
+/* A list of connections, which has one. */
+static void
+put_connection(union message *m, int fd)
+{
+	struct {
+		struct nlattr item, number;
+		uint32_t fd;
+	} of = { { sizeof of, NBD_SOCK_ITEM | NLA_F_NESTED },
+		{ NLA_HDRLEN + sizeof of.fd, NBD_SOCK_FD }, (uint32_t)fd };
+
+	put(m, NBD_ATTR_SOCKETS | NLA_F_NESTED, &of, sizeof of);
+}
+
+/* Returns the errno by which the kernel refuses the message, or 0.  What it says beside that is in
+ * *m then. */
+static int
+ask(int fd, union message *m)
+{
+	union message answer;
+	struct nlmsgerr result;
+
+	if (send(fd, m, m->head.nlmsg_len, 0) < 0)
+		return errno;
+	for (;;) {
+		ssize_t n = recv(fd, &answer, sizeof answer, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		if ((size_t)n < NLMSG_HDRLEN || answer.head.nlmsg_len > (size_t)n)
+			return EPROTO;
+		if (answer.head.nlmsg_type != NLMSG_ERROR) {
+			*m = answer;
+			continue;
+		}
+		memcpy(&result, NLMSG_DATA(&answer.head), sizeof result);
+		return -result.error;
+	}
+}
+
+/* The number of the family of messages, out of the kernel's answer; 0: it is not there. */
+static uint16_t
+family_in(const union message *m)
+{
+	struct rd r = rd_from(m->bytes, m->head.nlmsg_len);
+	struct nlattr a;
+	uint16_t number;
+
+	rd_skip(&r, NLMSG_LENGTH(GENL_HDRLEN));
+	while (rd_left(&r) >= sizeof a) {
+		rd_copy(&r, &a, sizeof a);
+		if (a.nla_type != CTRL_ATTR_FAMILY_ID) {
+			rd_skip(&r, NLA_ALIGN(a.nla_len) - NLA_HDRLEN);
+			continue;
+		}
+		rd_copy(&r, &number, sizeof number);
+		return rd_ok(&r) ? number : 0;
+	}
+	return 0;
+}
+
+static int
+find_family(int fd, uint16_t *family, struct err *e)
+{
+	union message m;
+
+	begin(&m, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
+	put(&m, CTRL_ATTR_FAMILY_NAME, NBD_GENL_FAMILY_NAME, sizeof NBD_GENL_FAMILY_NAME);
+	errno = ask(fd, &m);
+	*family = errno == 0 ? family_in(&m) : 0;
+	if (*family != 0)
+		return 0;
+	if (errno == ENOENT || errno == 0)
+		return err_set(e, ERR_ABSENT,
+		    "the kernel's NBD client is not there, or older than 4.12; its module is nbd");
+	return err_os(e, "the kernel's NBD client");
+}
+
+static int
+number_of(const char *device, uint32_t *number, struct err *e)
+{
+	char rest;
+
+	if (sscanf(device, "/dev/nbd%" SCNu32 "%c", number, &rest) == 1)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: is not /dev/nbdN", device);
+}
+
+/* x is NULL for a device that has had a connection. */
+static int
+configure(int netlink, const char *device, int fd, const struct nbd_export *x,
+    uint64_t sector_bytes, struct err *e)
+{
+	union message m;
+	uint16_t family;
+	uint32_t number;
+
+	if (number_of(device, &number, e) != 0 || find_family(netlink, &family, e) != 0)
+		return -1;
+	begin(&m, family, x != NULL ? NBD_CMD_CONNECT : NBD_CMD_RECONFIGURE);
+	put(&m, NBD_ATTR_INDEX, &number, sizeof number);
+	if (x != NULL) {
+		put_u64(&m, NBD_ATTR_SIZE_BYTES, x->bytes);
+		put_u64(&m, NBD_ATTR_BLOCK_SIZE_BYTES, sector_bytes);
+		put_u64(&m, NBD_ATTR_SERVER_FLAGS, x->flags);
+		put_u64(&m, NBD_ATTR_DEAD_CONN_TIMEOUT, DEAD_S);
+	}
+	put_connection(&m, fd);
+	errno = ask(netlink, &m);
+	return errno == 0 ? 0 : err_os(e, "%s: the kernel does not take the connection", device);
+}
+
+static int
+give(const char *device, int fd, const struct nbd_export *x, uint64_t sector_bytes, struct err *e)
+{
+	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+
+	if (netlink < 0)
+		return err_os(e, "a socket to the kernel");
+	int rc = configure(netlink, device, fd, x, sector_bytes, e);
+	close(netlink);
+	return rc;
+}
+
+static void
+path_of(char *path, size_t cap, const char *device, const char *file)
+{
+	snprintf(path, cap, "/sys/block/%.32s/%s", device + strlen("/dev/"), file);
+}
+
+/* Without this the kernel takes 30 seconds. */
+static void
+send_again_soon(const char *device)
+{
+	char path[80];
+
+	path_of(path, sizeof path, device, "queue/io_timeout");
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	dprintf(fd, "%d\n", AGAIN_MS);
+	close(fd);
+}
+
+int
+nbd_attach(const char *device, int fd, const struct nbd_export *x, uint64_t sector_bytes,
+    struct err *e)
+{
+	if (give(device, fd, x, sector_bytes, e) != 0)
+		return -1;
+	send_again_soon(device);
+	return 0;
+}
+
+int
+nbd_reattach(const char *device, int fd, struct err *e)
+{
+	return give(device, fd, NULL, 0, e);
+}
+
+bool
+nbd_is_attached(const char *device)
+{
+	char path[80];
+
+	path_of(path, sizeof path, device, "pid");
+	return access(path, F_OK) == 0;
+}
