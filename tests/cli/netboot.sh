@@ -347,6 +347,17 @@ says "one that can is started" "say sda is going to be filled from nbd://a/ whil
 say starting the kernel of the image
 streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root $T/boot
 fail the kernel of nbd://a/ does not start" "$with streamdisk() { case \$1 in boot) echo streamdisk \$*;; esac; }; stream"
+says "one whose root the kernel here has to mount is told where that is" "say sda is going to be filled from nbd://a/ while its system runs
+say starting the kernel of the image
+streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root frisbee.root=1 rootflags=subvol=@ $T/boot
+fail the kernel of nbd://a/ does not start" "$with attach_image() { parts=loop9; }; find_system() { root_words='frisbee.root=1 rootflags=subvol=@'; }
+	streamdisk() { case \$1:\$* in boot:*) echo streamdisk \$*;; *nbd://a/*) return 4 ;; esac; }; stream"
+says "one where it finds no root is loaded first, and it says why" "say sda is going to be filled from nbd://a/ while its system runs
+say the volume a/b is not linear
+say so sda is loaded first, and its system is started from it then
+daemon nbd://a/
+wait" "$with attach_image() { parts=loop9; }; find_system() { why='the volume a/b is not linear'; return 1; }
+	streamdisk() { echo 'has no ext2, ext3 or ext4 filesystem'; return 4; }; stream"
 
 mkdir "$T/dev"
 with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/slow; STREAM_WAIT=2; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { mkdir -p \$STREAM_ROOT/run; };"
