@@ -12,6 +12,7 @@
 #include "common/image/read/image_view.h"
 #include "common/image/read/sectors.h"
 #include "common/layout/fitplan.h"
+#include "common/net/web/http.h"
 #include "emustore/store/store_disk.h"
 #include "imageunzip/cli/install_opts.h"
 #include "imageunzip/dry.h"
@@ -114,15 +115,30 @@ settle_delta(const struct ext *first, struct install_config *cfg, const char *ta
 	return check_delta_target(target, e);
 }
 
+/* Is the image in a file of this machine, or in a pipe? */
+static bool
+is_here(const struct opts *o, const char *name)
+{
+	return o->store == NULL && !http_is(name);
+}
+
+/* Open the file of an image that is in a store or on a web server. */
+static int
+open_elsewhere(struct disk **out, const struct opts *o, const char *name, struct err *e)
+{
+	return o->store != NULL ? store_disk_open(out, o->store, name, NULL, e)
+	                        : http_open(out, name, e);
+}
+
 static int
 open_image(struct image **out, const struct opts *o, const char *name,
     struct opener *opener, struct err *e)
 {
 	struct disk *d;
 
-	if (o->store == NULL)
+	if (is_here(o, name))
 		return image_open_proved(out, name, opener, e);
-	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
+	if (open_elsewhere(&d, o, name, e) != 0)
 		return -1;
 	return image_open_disk(out, d, opener, e);
 }
@@ -133,9 +149,9 @@ open_stored(struct sectors **out, const struct opts *o, const char *name,
 {
 	struct disk *d;
 
-	if (o->store == NULL)
+	if (is_here(o, name))
 		return sectors_open_proved(out, name, opener, e);
-	if (store_disk_open(&d, o->store, name, NULL, e) != 0)
+	if (open_elsewhere(&d, o, name, e) != 0)
 		return -1;
 	return sectors_open_disk(out, d, opener, e);
 }
@@ -310,7 +326,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		.report = o->crc_only || o->dry_run || o->plan ? stdout : output_report(target) };
 	struct opener *opener;
 
-	if (o->store == NULL && output_is_input(target, image))
+	if (is_here(o, image) && output_is_input(target, image))
 		return err_set(e, ERR_USAGE, "%s: is the image itself", target);
 	if (opener_new(&opener, &o->install.opener, e) != 0)
 		return -1;

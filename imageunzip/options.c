@@ -62,7 +62,7 @@ const struct cli_program imageunzip_program = {
 	.report_to = report_to,
 	.name = "imageunzip",
 	.guarded = true,
-	.synopsis = "[options] image|- [target|-]",
+	.synopsis = "[options] image|URL|- [target|-]",
 	.about = "Install an image made by imagezip.  Every chunk is checked before it "
 		 "is written.",
 	.examples =
@@ -72,6 +72,7 @@ const struct cli_program imageunzip_program = {
 	    "  imageunzip --only 2 disk.ndz /dev/sdb  only partition 2 of a disk\n"
 	    "  imageunzip disk.ndz disk.img           a new sparse file\n"
 	    "  imageunzip --store /srv/store ubuntu24:3 /dev/sdb   from a store\n"
+	    "  imageunzip https://host/disk.ndz /dev/sdb   from a web server\n"
 	    "  cat disk.ndz | imageunzip - - | ...    through pipes\n"
 	    "  imageunzip --verify-key lab.pub disk.ndz /dev/sdb   only if it is "
 	    "signed\n"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stream/http/http.h"
+#include "common/net/web/http.h"
 #include "stream/sources/place.h"
 
 int

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "common/disk/disk_nbd.h"
+#include "common/net/web/http.h"
 #include "stream/session/session.h"
 
 #define STORE_PREFIX "store:"
@@ -20,13 +21,6 @@ scheme_bytes(const char *text)
 	size_t n = strspn(text, letters);
 
 	return strncmp(text + n, "://", 3) == 0 ? n : 0;
-}
-
-static bool
-is_http(const char *text, size_t scheme)
-{
-	return (scheme == 4 && strncasecmp(text, "http", 4) == 0) ||
-	       (scheme == 5 && strncasecmp(text, "https", 5) == 0);
 }
 
 static bool
@@ -53,7 +47,7 @@ place_parse(struct place *p, const char *text, struct err *e)
 	}
 	if (scheme == 0)
 		return 0;
-	p->kind = is_http(text, scheme)     ? PLACE_HTTP
+	p->kind = http_is(text)             ? PLACE_HTTP
 	          : is_session(text, scheme) ? PLACE_SESSION
 	                                      : PLACE_NBD;
 	if (p->kind == PLACE_SESSION)

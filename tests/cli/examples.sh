@@ -38,7 +38,7 @@ fresh() {	# EXAMPLE: but for what it makes
 ssh() { shift; sh -c "$*"; }; export -f ssh
 run() {	# PROGRAM EXAMPLE
 	local line=$2
-	case $line in frisbee*|*frisbee://*|*s3://*|*nbd://*|*"| ..."|"streamdisk --ro"*|"streamdisk bootimage"*|"streamdisk --table"*|"streamdisk status"*|*/dev/nbd*|*--changed-since*|*--shrink*) return ;; esac	# fs/shrink.sh has --shrink, streamdisk.sh and streamdisk_to.sh attach, bootimage.sh needs a kernel, changed_since.sh a tracker
+	case $line in frisbee*|*frisbee://*|*s3://*|*nbd://*|*https://*|*"| ..."|"streamdisk --ro"*|"streamdisk bootimage"*|"streamdisk --table"*|"streamdisk status"*|*/dev/nbd*|*--changed-since*|*--shrink*) return ;; esac	# fs/shrink.sh has --shrink, streamdisk.sh and streamdisk_to.sh attach, bootimage.sh needs a kernel, nbd_http.sh has servers, changed_since.sh a tracker
 	line=${line//\/dev\/sd/sd}; line=${line//\/srv\//}; line=${line//\/mnt\//}; line=${line/tar xf -/cat > tarred}
 	fresh "$line"
 	check "$1: $2" quietly bash -c "set -o pipefail; $line"

@@ -6,10 +6,15 @@
  * answer must be of the file that was opened: the file's length, and its ETag or date,
  * must stay as they were.  Reads succeed again when the server has the file again that
  * was opened, if it gives files an ETag or a date; if not, they fail from then on. */
-#ifndef STREAM_HTTP_HTTP_H
-#define STREAM_HTTP_HTTP_H
+#ifndef COMMON_NET_WEB_HTTP_H
+#define COMMON_NET_WEB_HTTP_H
+
+#include <stdbool.h>
 
 #include "common/disk/disk.h"
+
+/* Does the text name a file on a web server: http://... or https://...? */
+bool http_is(const char *text);
 
 /* Open the file: its first byte is requested, to learn the length.  Its name, for
  * messages, is the URL without a password and without the query behind "?".  ERR_IO;
@@ -20,4 +25,4 @@
  * else. */
 int http_open(struct disk **, const char *url, struct err *);
 
-#endif /* STREAM_HTTP_HTTP_H */
+#endif /* COMMON_NET_WEB_HTTP_H */

@@ -1,13 +1,14 @@
 /* http.c: a file on a web server as a disk: keeps what was known of the file when it was
  * opened, and checks whether each answer is about that file.  Called through disk.h, in
  * any thread. */
-#include "stream/http/http.h"
+#include "common/net/web/http.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/number.h"
 #include "common/net/web/web_client.h"
@@ -30,6 +31,12 @@ struct http {
 	/* For good: nothing would tell that it is the same file again. */
 	atomic_bool changed;
 };
+
+bool
+http_is(const char *text)
+{
+	return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
+}
 
 /* The header If-Range: if the file has changed, the server sends the whole new file, and
  * the change is noticed. */
