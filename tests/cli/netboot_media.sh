@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Images on a web server, on other disks and at /image (netboot/node/media): what the words mean, which
+# disk an image may be on, and what is asked.  With a made-up /sys, and filesystems in files.
+. "$(dirname "$0")/lib.sh"
+sh=sh; command -v busybox > /dev/null && sh="busybox sh"
+export SYS=$T/sys PROC=$T/proc RUN=$T/run DEV=$T/dev IMAGES=$T/image LIB=$TOP/netboot/node DISK_WAIT=2
+mkdir -p "$SYS/block" "$SYS/class/net" "$SYS/class/block" "$SYS/devices" "$PROC" "$RUN" "$DEV" "$IMAGES"
+
+# init SAYS: run a piece of it; say and fail print.  Filesystems are what tags has, mounting a folder of that name.
+init() {
+	$sh -c '. "$1"; say() { echo "say $*"; }; fail() { echo "fail $*"; exit 1; }
+		load_drivers() { :; }; sleep() { command sleep 0.1; }
+		tag_of() { sed -n "s/^$1 $2 //p" "'"$T"'/tags"; }
+		mount() { echo "mount $2 $4 ${5##*/} ${6#$RUN/}"; rm -rf "$RUN/media"; ln -sfn "$DEV/tree-${5##*/}" "$RUN/media"; }
+		umount() { rm "$RUN/media"; }
+		device_of() { case $1 in "$RUN"/media*) echo "$media_part" ;; *) cat "'"$T"'/below" ;; esac; }
+		eval "$2"' sh "$TOP/netboot/init" "$1" 2>&1
+}
+says() {	# WHAT WANTED CODE
+	local got
+	got=$(init "$3")
+	check "$1" [ "$got" = "$2" ] || true
+	[ "$got" = "$2" ] || echo "got: $got"
+}
+cmdline() { echo "$*" > "$PROC/cmdline"; rm -f "$RUN/answers"; }
+disk() {	# NAME SECTORS REMOVABLE SERIAL [WWN]
+	mkdir -p "$SYS/block/$1/device"
+	echo "$2" > "$SYS/block/$1/size"; echo "$3" > "$SYS/block/$1/removable"; echo "$4" > "$SYS/block/$1/device/serial"
+	[ -z "${5:-}" ] || echo "$5" > "$SYS/block/$1/wwid"
+}
+part() {	# DISK PARTITION TYPE UUID [LABEL]
+	mkdir -p "$SYS/block/$1/$2" "$DEV/tree-$2"; echo 1 > "$SYS/block/$1/$2/partition"
+	printf '%s TYPE %s\n%s UUID %s\n' "$2" "$3" "$2" "$4" >> "$T/tags"
+	[ -z "${5:-}" ] || echo "$2 LABEL $5" >> "$T/tags"
+}
+echo sdz > "$T/below"
+disk sda 4000000 0 inner; disk sdb 2000000 0 usb; disk sdc 2000000 1 stick
+part sda sda1 ext4 aaaa-1; part sdb sdb1 ext4 bbbb-1 "MY IMAGES"; part sdc sdc1 vfat CCCC-1 STICK; part sdc sdc2 ntfs 77
+
+echo "== what the word means"
+while read -r image place; do
+	cmdline "frisbee.image=$image"
+	says "$image" "$place" 'action=load; choose_place; echo $place'
+done << 'PLACES'
+lab.ndz server
+http://10.9.0.1/lab.ndz web
+https://host/a/b.ndz web
+disk:STICK/a/b.ndz disk
+/image/b.ndz mounted
+PLACES
+for image in disk:STICK disk:STICK/ disk:/b.ndz disk:STICK/a/ disk:STICK/../b.ndz disk:STICK/a/.. /etc/passwd /image/ /image/../b.ndz /images/b; do
+	cmdline "frisbee.image=$image"
+	says "not $image" "fail frisbee.image=$image: an image is a name, http://..., https://..., disk:NAME/PATH with the label or the UUID of a filesystem, or /image/PATH" 'action=capture; choose_place'
+done
+cmdline 'frisbee.image=https://me:secret@host/b.ndz'
+says "a web server takes no image, and a password is not shown" "fail frisbee.image=https://host/b.ndz: a web server takes no image" 'action=capture; choose_place'
+says "its host is what the network has to reach" "host" 'web_host'
+cmdline 'frisbee.image=disk:STICK/b.ndz frisbee.server=10.9.0.1'
+says "a server counts for nothing then" "fail frisbee.server=10.9.0.1 has no effect with frisbee.image=disk:STICK/b.ndz" 'action=load; choose_place; check_place_words'
+cmdline 'frisbee.image=disk:STICK/b.ndz frisbee.group-key=k'
+says "nor does a group's key" "fail frisbee.group-key=k has no effect with frisbee.image=disk:STICK/b.ndz" 'action=load; choose_place; check_place_words'
+cmdline 'frisbee.image=disk:STICK/b.ndz'
+says "no network is needed" no 'action=load; choose_place; if needs_network; then echo yes; else echo no; fi'
+for w in report=10.9.0.1 network=dhcp hostname=dhcp syslog=10.9.0.1; do
+	cmdline "frisbee.image=disk:STICK/b.ndz frisbee.$w"
+	says "but with $w" yes 'action=load; choose_place; if needs_network; then echo yes; else echo no; fi'
+done
+
+echo "== which filesystem"
+finds() {	# WORD PARTITION
+	cmdline "frisbee.image=disk:$1/b.ndz"
+	says "$1" "$2" 'place=disk; find_media; echo $media_part'
+}
+finds STICK sdc1; finds CCCC-1 sdc1; finds MY_IMAGES sdb1; finds 'MY*' sdb1; finds 'bbbb*' sdb1
+cmdline 'frisbee.image=disk:NONE/b.ndz'
+says "none" 'say   sda1 (ext4) on sda: 2048 MB, no model, serial inner
+say   sdb1 (ext4 "MY IMAGES") on sdb: 1024 MB, no model, serial usb
+say   sdc1 (vfat "STICK") on sdc: 1024 MB, no model, serial stick
+fail frisbee.image=disk:NONE/b.ndz: 0 filesystems have the label or the UUID NONE' 'place=disk; find_media'
+cmdline 'frisbee.image=disk:*/b.ndz'
+says "never one of several" "fail frisbee.image=disk:*/b.ndz: 3 filesystems have the label or the UUID *" 'place=disk; find_media | grep fail'
+says "its disk is not among those that can be meant" "sda" "cmdline=; echo frisbee.image=disk:MY_IMAGES/b.ndz > $PROC/cmdline; place=disk; find_media; choose_disk ''; echo \$disk"
+
+echo "== the image is on another disk"
+same() {	# WHAT WANTED ONE TWO
+	says "$1" "$2" "if same_disk $3 $4; then echo same; else echo other; fi"
+}
+same "another serial number" other sda sdb
+same "the disk itself" same sda sda
+disk sdd 4000000 0 inner
+same "the same one, reached in two ways" same sda sdd
+disk sdd 4000008 0 inner
+same "a serial number that two disks have, of other sizes" other sda sdd
+disk sdd 4000000 0 ''
+same "no serial number, and nothing else: another one" other sda sdd
+printf 'sda PTUUID 1234\nsdd PTUUID 1234\n' >> "$T/tags"
+same "no serial number, the same partition table" same sda sdd
+disk sdd 4000000 0 second
+same "a copy with a number of its own" other sda sdd
+disk sda 4000000 0 inner naa.5; disk sdd 4000000 0 inner naa.6
+same "another WWN" other sda sdd
+disk sdd 4000000 0 second naa.5
+same "the same WWN" same sda sdd
+rm -r "$SYS/block/sdd"; rm "$SYS/block/sda/wwid"
+cmdline 'frisbee.image=disk:MY_IMAGES/b.ndz frisbee.disk=sdb'
+says "the disk that is written" "fail sdb1 is on sdb itself: the image has to be on another disk" \
+    'action=load; choose_place; find_media; choose_disk "$(arg disk)"; choose_image; echo on'
+says "the disk that is captured" "fail sdb1 is on sdb itself: the image has to be on another disk" \
+    'action=capture; choose_place; find_media; choose_disk "$(arg disk)"; open_place rw; echo on'
+cp -r "$SYS/block/sdb" "$SYS/block/sdx"; mv "$SYS/block/sdx/sdb1" "$SYS/block/sdx/sdx1"
+says "under another name" "fail sdb1 is on sdb, which is the same disk as sdx, or a copy that cannot be told from it: the image has to be on another disk" \
+    'place=disk disk=sdx action=load; find_media; choose_image; echo on'
+rm -r "$SYS/block/sdx"
+# A volume of LVM on sda2, and a loop device of a file on it.
+mkdir -p "$SYS/class/block/dm-0/slaves/sda2" "$SYS/class/block/loop0/loop" "$SYS/block/sda/sda2"; echo 2 > "$SYS/block/sda/sda2/partition"
+echo /image/file > "$SYS/class/block/loop0/loop/backing_file"; echo dm-0 > "$T/below"
+says "what a volume is on" sda 'disks_below dm-0'
+says "what a loop device is on" sda 'disks_below loop0'
+echo "none /image tmpfs rw 0 0" | sed "s| /image| $IMAGES|" > "$PROC/mounts"
+cmdline 'frisbee.image=/image/b.ndz'
+says "a mounted volume of it" "fail dm-0 is on sda itself: the image has to be on another disk" 'action=capture disk=sda; choose_place; open_place rw; echo on'
+: > "$T/below"; : > "$IMAGES/b.ndz"
+says "what is on no disk of this machine" "$IMAGES/b.ndz" 'action=load disk=sda; choose_place; open_place ro; echo $image_file'
+: > "$PROC/mounts"
+says "nothing is mounted" "fail nothing is mounted at /image: a hook of before/ can do it" 'action=load disk=sda; choose_place; open_place ro; echo on'
+echo "none $IMAGES tmpfs rw 0 0" > "$PROC/mounts"
+
+echo "== a load"
+printf 'data' | tee "$DEV/tree-sdb1/one.ndz" > "$DEV/tree-sdb1/two words.ndz"
+with="action=load disk=sda patience=300 keys=; place=disk; find_media; imageunzip() { echo imageunzip \"\$@\"; };"
+loads() {	# WORD FILE
+	cmdline "frisbee.image=$1 frisbee.options=-z"
+	says "$1" "mount ext4 ro,nodev,nosuid,noexec,noload sdb1 media
+imageunzip --progress=3 -z $RUN/media/$2 $DEV/sda" "$with open_place ro; load_from_place"
+}
+loads disk:MY_IMAGES/one.ndz one.ndz; loads disk:MY_IMAGES/o*.ndz one.ndz; loads disk:MY_IMAGES/two*words.ndz "two words.ndz"
+cmdline frisbee.image=disk:MY_IMAGES/*.ndz
+says "never one of several" "fail frisbee.image=disk:MY_IMAGES/*.ndz: 2 files are like this" "$with open_place ro | grep fail"
+cmdline frisbee.image=https://host/b.ndz frisbee.fit=yes
+says "from a web server, which is waited for" "300 --progress=3 --fit https://host/b.ndz $DEV/sda" \
+    "action=load disk=sda patience=300 keys=; choose_place; imageunzip() { echo \$STREAM_HTTP_SECONDS \"\$@\"; }; open_place ro; load_from_place"
+
+echo "== a capture"
+with="action=capture disk=sda; place=disk; find_media; report() { :; }; with_progress() { shift; \"\$@\"; }; df() { printf '%s\n' x 'x 9 9 52000 9'; }; stat() { case \$2 in -c) echo \$fs ;; *) echo 77 ;; esac; };
+	imagezip() { echo imagezip \"\$@\" >&2; : > \"\$RUN/media/new.ndz\"; return \$rc; }; sync() { :; };"
+rm -f "$RUN/said_last"
+words='frisbee.image=disk:MY_IMAGES/new.ndz'
+mounted='mount ext4 rw,nodev,nosuid,noexec sdb1 media'
+heading="say capturing sda to disk:MY_IMAGES/new.ndz, with 52 MB free there"
+verified="imagezip --progress=3 --verify --signature=$RUN/media/new.ndz.sig $DEV/sda $RUN/media/new.ndz"
+captures() {	# WHAT WANTED [CODE]
+	rm -f "$DEV/tree-sdb1/new.ndz"
+	says "$1" "$mounted
+$2" "$with fs=ext2/ext3 rc=0; ${3:-} capture_to_place; echo \$done_line"
+}
+cmdline "$words"
+captures "read back and compared" "$heading
+$verified
+sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz, read back and compared"
+captures "sectors that were lost are said" "$heading
+$verified
+sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz, read back and compared; sectors that could not be read are zeros" 'rc=4;'
+captures "what failed" "$heading
+$verified
+fail sda is not captured: imagezip's exit status is 3" 'rc=3;'
+cmdline "$words frisbee.options=--encrypt,k"
+captures "one that is encrypted is not compared" "say the image has no signature, so it is not compared with the disk
+$heading
+imagezip --progress=3 --encrypt k $DEV/sda $RUN/media/new.ndz
+sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz"
+cmdline "$words"
+captures "onto FAT, with a limit, and advice when it fails" "$heading
+imagezip --progress=3 --limit=4000 ${verified#*progress=3 }
+fail sda is not captured: imagezip's exit status is 1: FAT has no files of 4 GiB; use a disk with exFAT, ext4 or XFS" 'fs=msdos rc=1;'
+: > "$DEV/tree-sdb1/new.ndz"
+says "an image is not replaced" "$mounted
+fail there is an image disk:MY_IMAGES/new.ndz: frisbee.capture=replace replaces it" "$with fs=ext2/ext3 rc=0; capture_to_place"
+cmdline "$words frisbee.capture=replace"
+says "but if that is meant" "sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz, read back and compared" "$with fs=ext2/ext3 rc=0; capture_to_place > /dev/null 2>&1; echo \$done_line"
+cmdline frisbee.image=disk:MY_IMAGES/n*.ndz
+says "a pattern" "fail frisbee.image=disk:MY_IMAGES/n*.ndz: an image that is made has a name without * and ?" "$with capture_to_place | grep fail"
+cmdline frisbee.image=disk:MY_IMAGES/none/new.ndz
+says "a folder that is not there" "fail there is no folder $RUN/media/none for the image" "$with fs=ext2/ext3 rc=0; capture_to_place | grep fail"
+
+echo "== what is asked"
+rm -r "$DEV/tree-sdb1"; mkdir -p "$DEV/tree-sdb1" "$DEV/tree-sdc1/lab"
+random_bytes 300000 1 > "$T/source"; "$BIN/imagezip" -q -f -U "" "$T/source" "$DEV/tree-sdb1/a b.ndz" || fail imagezip
+cp "$DEV/tree-sdb1/a b.ndz" "$DEV/tree-sdc1/lab/z.ndz"; echo "no image" > "$DEV/tree-sdc1/text.ndz"
+asked() {	# WHAT ANSWERS WANTED CODE: what is offered, and which image it becomes
+	cmdline "frisbee.ask=yes"
+	printf '%b' "$2" > "$T/typed"
+	says "$1" "$3" "ask() { local answer; read -r answer || { echo nothing more is typed >&2; exit 1; }; [ -z \"\$answer\" ] || echo \"frisbee.\$1=\$answer\" >> $RUN/answers; }; exec < $T/typed; $4"
+}
+asked "a load from a disk" 'what\ndisk\n9\n0\n2\n' 'disk:CCCC-1/lab/z.ndz' 'action=load disk=sda; { choose_place; choose_image; } > /dev/null; arg image'
+cmdline "frisbee.ask=yes"
+asked "the disk that is loaded is not among them" '1\n' 'disk:CCCC-1/lab/z.ndz' 'action=load place=disk disk=sdb; choose_image > /dev/null; arg image'
+asked "what is offered" '1\n' 'say   1  a b.ndz: 1 MB, with its signature, on sdb1 (ext4 "MY IMAGES") on sdb: 1024 MB, no model, serial usb
+say   2  lab/z.ndz: 1 MB, on sdc1 (vfat "STICK") on sdc: 1024 MB, no model, serial stick
+say   (sdc2 has NTFS, which this system does not read: use exFAT, FAT, ext4 or XFS)
+disk:bbbb-1/a*b.ndz' 'action=load place=disk disk=sda; choose_image | grep -v "^mount"; arg image'
+asked "a capture" 'web\ndisk\n1\nnew\n' 'disk:bbbb-1/new.ndz' 'action=capture disk=sda; { choose_place; choose_image; } > /dev/null; arg image'
+asked "a web server" 'web\nnonsense\nhttp://h/a.ndz\n' 'web http://h/a.ndz' 'action=load; choose_place > /dev/null; echo $place $(arg image)'
+cp "$T/source" "$IMAGES/none.ndz"; cp "$DEV/tree-sdc1/lab/z.ndz" "$IMAGES/m.ndz"
+asked "something that is mounted" 'mounted\n1\n' '/image/m.ndz' 'setsid() { :; }; action=load disk=sda; { choose_place; choose_image; } > /dev/null; arg image'
+cmdline 'frisbee.ask=yes frisbee.server=10.9.0.1'
+says "nothing, if a server is named" server 'action=load; choose_place; echo $place'
+finish
