@@ -55,7 +55,7 @@ static const struct {
 	    "a public key (which verifies signatures)" },
 	[KEYFILE_ENCRYPTION] = { "NDZ-KEY-", "a key for encryption" },
 	[KEYFILE_GROUP] = { "FRISBEE-GROUP-KEY-", "a group's key" },
-	[KEYFILE_TOKEN] = { "FRISBEE-TOKEN-", "a token for a master server" },
+	[KEYFILE_TOKEN] = { "FRISBEE-TOKEN-", "a file of tokens" },
 };
 
 const char *

@@ -8,14 +8,19 @@
 
 #include "common/base/err.h"
 
-enum { KEYFILE_BYTES_MAX = 4096, KEYFILE_SECRET_BYTES = 32 };
+/* TOKENS_MAX: those for which a file has room. */
+enum {
+	KEYFILE_BYTES_MAX = 16384,
+	KEYFILE_SECRET_BYTES = 32,
+	KEYFILE_TOKENS_MAX = KEYFILE_BYTES_MAX / (2 * KEYFILE_SECRET_BYTES)
+};
 
 enum keyfile_kind {
 	KEYFILE_PRIVATE,    /* signs images */
 	KEYFILE_PUBLIC,     /* verifies signatures; the only kind that is no secret */
 	KEYFILE_ENCRYPTION, /* encrypts and decrypts */
 	KEYFILE_GROUP,      /* shared by the programs of a session: --group-key */
-	KEYFILE_TOKEN,      /* shown by clients to a master server: --token */
+	KEYFILE_TOKEN,      /* shown to a master server or a controller: --token, --token-file */
 	KEYFILE_KINDS
 };
 
@@ -39,6 +44,16 @@ const char *keyfile_name(enum keyfile_kind);
  * keyfile_read(); ERR_FORMAT also when the file is no such key.  Wipe the key after use. */
 int keyfile_read_secret(const char *path, enum keyfile_kind,
     uint8_t key[KEYFILE_SECRET_BYTES], struct err *);
+/* The same for a file of tokens, of which each line is one; empty lines and those that begin with #
+ * are none.  keyfile_read_secret() reads the first one.  ERR_FORMAT: a line is no token, or none is. */
+struct keyfile_tokens {
+	size_t n;
+	uint8_t token[KEYFILE_TOKENS_MAX][KEYFILE_SECRET_BYTES];
+};
+int keyfile_read_tokens(const char *path, struct keyfile_tokens *, struct err *);
+/* Make a new random key.  Returns the length of the text, which such a file has.  Wipe it after use. */
+enum { KEYFILE_TEXT_BYTES = 32 + 2 * KEYFILE_SECRET_BYTES + 2 };
+size_t keyfile_new_secret(enum keyfile_kind, char text[KEYFILE_TEXT_BYTES]);
 /* Make a new random key and write it with keyfile_write(), whose errors it returns; ERR_IO
  * also when the system gives no random numbers. */
 int keyfile_make_secret(const char *path, enum keyfile_kind, struct err *);

@@ -179,6 +179,21 @@ number_hex(const void *bytes, size_t n, char *text)
 	return text;
 }
 
+bool
+number_from_hex(const char *hex, void *out, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t *to = out;
+
+	for (size_t i = 0; i < 2 * n; i++) {
+		const char *p = hex[i] != '\0' ? strchr(digits, hex[i]) : NULL;
+		if (p == NULL)
+			return false;
+		to[i / 2] = (uint8_t)(i % 2 == 0 ? (p - digits) << 4 : to[i / 2] | (p - digits));
+	}
+	return true;
+}
+
 const char *
 human_time(uint64_t seconds, char *buf, size_t cap)
 {

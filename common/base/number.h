@@ -16,6 +16,8 @@ int number_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err
 int number_uuid(const char *s, uint8_t uuid[16], struct err *);
 /* Write n bytes as 2 * n lower-case hex digits and a NUL into `text`.  Returns text. */
 const char *number_hex(const void *bytes, size_t n, char *text);
+/* Read 2 * n lower-case hex digits into out[n].  False: they are none. */
+bool number_from_hex(const char *hex, void *out, size_t n);
 /* Read a number of bytes, min to max, with k, M, G or T (powers of 1024; also kB, KiB, MB
  * and so on).  ERR_USAGE. */
 int number_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);

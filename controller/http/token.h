@@ -1,21 +1,18 @@
-/* token.h: who may change something: whoever has a line of the file of tokens. */
+/* token.h: who may change something by HTTP: whoever has a token of the file of tokens (imagekey(8)).  The
+ * header has the 64 digits of it. */
 #ifndef CONTROLLER_HTTP_TOKEN_H
 #define CONTROLLER_HTTP_TOKEN_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "common/base/keyfile.h"
 
-#include "common/base/err.h"
+enum { TOKEN_TEXT_BYTES = 2 * KEYFILE_SECRET_BYTES + 1 };
 
-enum { TOKEN_BYTES_MIN = 16, TOKEN_BYTES_MAX = 256 };
-
-/* Make the file with one random token, for this user alone, unless it is there.  ERR_IO. */
+/* Make the file with one random token, for this user alone, unless it has some.  ERR_IO; ERR_REFUSED. */
 int token_make(const char *path, struct err *);
-/* Read the first token of the file into token[cap].  ERR_IO; ERR_FORMAT: it has none. */
-int token_first(const char *path, char *token, size_t cap, struct err *);
-/* Does this header, "Bearer TOKEN" or NULL, name a line of the file?  Lines that are shorter than
- * TOKEN_BYTES_MIN or begin with # do not count.  The file is read at each call, so that a token
- * that was taken out of it counts no more. */
+/* Read the digits of the first token of the file.  Errors of keyfile_read_tokens(). */
+int token_first(const char *path, char text[TOKEN_TEXT_BYTES], struct err *);
+/* Does this header, "Bearer DIGITS" or NULL, name a token of the file?  The file is read at each call, so
+ * that a token that was taken out of it counts no more, and nobody has one when the file is gone. */
 bool token_counts(const char *path, const char *header);
 
 #endif /* CONTROLLER_HTTP_TOKEN_H */

@@ -964,7 +964,7 @@ function dialogOf(id, submit) {
 }
 let then = null;	/* what to do once there is a token */
 const tokenDialog = dialogOf("d-token", async () => {
-	const text = $("token-text").value.trim();
+	const text = $("token-text").value.trim().replace(/^FRISBEE-TOKEN-1\s+/, "");
 	if (!/^[\x21-\x7e]+$/.test(text)) {
 		put($("token-said"), "A token is made of letters, digits and signs, without spaces.");
 		return;

@@ -135,6 +135,8 @@ find_orders(struct places *p, const struct control_config *c, struct err *e)
 int
 places_find(struct places *p, const struct control_config *c, struct err *e)
 {
+	char token[TOKEN_TEXT_BYTES];
+
 	*p = (struct places){ 0 };
 	if (choose(p->state, c->state, c->netboot, "controller", e) != 0 ||
 	    choose(p->nodes, c->nodes, c->netboot, "nodes", e) != 0 ||
@@ -144,7 +146,7 @@ places_find(struct places *p, const struct control_config *c, struct err *e)
 		return -1;
 	if (must_be_made(p->images, R_OK | X_OK, e) != 0 ||
 	    must_be_made(p->folder_of_orders, W_OK | X_OK, e) != 0 ||
-	    (c->token_file != NULL && must_be(p->token, R_OK, e) != 0) ||
+	    (c->token_file != NULL && token_first(p->token, token, e) != 0) ||
 	    (c->power != NULL && must_be(c->power, X_OK, e) != 0))
 		return -1;
 	if (find_address(c, p->address, e) != 0)

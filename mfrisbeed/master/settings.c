@@ -378,18 +378,19 @@ covers(const struct settings_rule *r, const struct settings_wish *w)
 	return r->nnames == 0;
 }
 
-/* Has the client proved that it has the token that is in the file now? */
+/* Has the client proved that it has a token that is in the file now? */
 static bool
 is_proved(const struct settings_rule *r, const struct settings_wish *w)
 {
-	uint8_t token[MASTER_TOKEN_BYTES];
+	struct keyfile_tokens t;
 	struct err ignored;
+	bool yes = false;
 
-	if (w->proved == NULL ||
-	    keyfile_read_secret(r->token_file, KEYFILE_TOKEN, token, &ignored) != 0)
+	if (w->proved == NULL || keyfile_read_tokens(r->token_file, &t, &ignored) != 0)
 		return false;
-	bool yes = w->proved(w->arg, token);
-	OPENSSL_cleanse(token, sizeof token);
+	for (size_t i = 0; i < t.n; i++)
+		yes |= w->proved(w->arg, t.token[i]);
+	OPENSSL_cleanse(&t, sizeof t);
 	return yes;
 }
 

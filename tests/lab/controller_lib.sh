@@ -88,6 +88,6 @@ servers() { ip netns pids "${LAB}s" | while read -r p; do [ "$(cat "/proc/$p/com
 field() { json - "$1"; }
 api() {	# METHOD PATH [BODY]
 	local more=()
-	[ "$1" = GET ] || more=(-H "Content-Type: application/json" -H "Authorization: Bearer $(head -n 1 "$STATE/token")" --data-binary "${3:-}")
+	[ "$1" = GET ] || more=(-H "Content-Type: application/json" -H "Authorization: Bearer $(cut -d" " -f2 "$STATE/token")" --data-binary "${3:-}")
 	on s curl -s -m 100 --noproxy "*" -X "$1" "${more[@]}" -w "%{stderr}%{http_code}" "$URL$2" 2> "$T/status"
 }

@@ -37,7 +37,7 @@ def wrong(what):
 
 def call(method, path, body=None):
     """What the controller answers, as often as it takes until it does: it may be dead just now."""
-    headers = {} if body is None else {"Content-Type": "application/json", "Authorization": "Bearer " + open(STATE + "/token").readline().strip()}
+    headers = {} if body is None else {"Content-Type": "application/json", "Authorization": "Bearer " + open(STATE + "/token").readline().split()[1]}
     for _ in range(300):
         try:
             request = urllib.request.Request(URL + path, None if body is None else json.dumps(body).encode(), headers, method=method)

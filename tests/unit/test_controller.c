@@ -192,61 +192,66 @@ killed_while_it_makes(const char *path)
 	T_CHECK(child > 0 && waitpid(child, &how, 0) == child && WIFSIGNALED(how) && WTERMSIG(how) == SIGXFSZ);
 }
 
-/* All lines count, however many there are, and none counts in parts. */
+/* A file of tokens, of which the first one has only the digit 0, the next one 1, and so on. */
 static void
-many_tokens(const char *path)
+put_tokens(const char *path, const char *digits)
 {
-	FILE *f = fopen(path, "w");
-	char header[64];
+	char text[KEYFILE_BYTES_MAX], *to = text;
 
-	T_CHECK(f != NULL);
-	for (int i = 0; i < 4000; i++)
-		fprintf(f, "%04d-0123456789abcdef0123456789abcdef%s", i, i % 2 == 0 ? "\n" : " \r\n");
-	for (int i = 0; i < 300; i++)
-		fputc('x', f);
-	fputs("0123456789abcdef\nwhat-is-behind-a-long-line\n", f);
-	T_CHECK(fclose(f) == 0);
-	bool all = true, parts = false;
-	for (int i = 0; i < 4000; i++) {
-		snprintf(header, sizeof header, "Bearer %04d-0123456789abcdef0123456789abcdef", i);
-		if (i % 100 == 0 || i > 3900)
-			all &= token_counts(path, header);
-		for (size_t n = 7 + TOKEN_BYTES_MIN; i % 400 == 0 && n < 7 + 37; n++) {
-			header[n] = '\0';
-			parts |= token_counts(path, header);
-			snprintf(header, sizeof header, "Bearer %04d-0123456789abcdef0123456789abcdef", i);
-		}
-	}
-	T_CHECK(all);
-	T_CHECK(!parts);
-	T_CHECK(!token_counts(path, "Bearer 0123456789abcdef"));
-	T_CHECK(token_counts(path, "Bearer what-is-behind-a-long-line"));
+	to += sprintf(to, "# those of the lab\n\n");
+	for (; *digits != '\0'; digits++, to += 64)
+		to += sprintf(to, "%sFRISBEE-TOKEN-1 ", to[-1] == '\n' ? "" : "\n"), memset(to, *digits, 64);
+	*to = '\0';
+	put(path, text);
+	chmod(path, 0600);
+}
+
+/* Does a header with a token of this digit count? */
+static bool
+counts(const char *path, char digit)
+{
+	char header[72] = "bearer ";
+
+	memset(header + 7, digit, 64);
+	header[71] = '\0';
+	return token_counts(path, header);
 }
 
 static void
 test_tokens(void)
 {
-	char path[300], token[TOKEN_BYTES_MAX + 1], header[400];
+	char path[300], token[TOKEN_TEXT_BYTES], again[TOKEN_TEXT_BYTES], header[100];
 	struct err e;
 	struct stat st;
 
 	snprintf(path, sizeof path, "%s/token", folder);
 	killed_while_it_makes(path);
 	T_CHECK(token_make(path, &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
-	T_CHECK(token_first(path, token, sizeof token, &e) == 0 && strlen(token) == 48);
+	T_CHECK(token_first(path, token, &e) == 0 && strlen(token) == 64);
 	snprintf(header, sizeof header, "Bearer %s", token);
 	T_CHECK(token_counts(path, header) && !token_counts(path, NULL) && !token_counts(path, token) && !token_counts(path, "Bearer "));
 	T_CHECK(token_make(path, &e) == 0 && token_counts(path, header)); /* it stays */
-	header[20] ^= 1;
+	header[70] = '\0';
 	T_CHECK(!token_counts(path, header));
-	put(path, "# a comment that is long enough\nshort\n0123456789abcdef\n\nfedcba9876543210");
-	T_CHECK(token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "bearer fedcba9876543210"));
-	T_CHECK(!token_counts(path, "Bearer short") && !token_counts(path, "Bearer # a comment that is long enough"));
-	many_tokens(path);
-	put(path, "fedcba9876543210\n"); /* one is withdrawn */
-	T_CHECK(!token_counts(path, "Bearer 0123456789abcdef") && token_counts(path, "Bearer fedcba9876543210"));
+	snprintf(header, sizeof header, "Bearer %s0", token);
+	T_CHECK(!token_counts(path, header));
+	put(path, "0123456789abcdef0123456789abcdef0123456789abcdef\n"); /* one of before */
+	T_CHECK(token_first(path, again, &e) != 0 && e.kind == ERR_FORMAT && strstr(e.text, "line 1 is no token") != NULL);
+	T_CHECK(token_make(path, &e) == 0 && token_first(path, again, &e) == 0 && strcmp(again, token) != 0);
+	put_tokens(path, "0123f");
+	T_CHECK(token_first(path, token, &e) == 0 && token[0] == '0');
+	T_CHECK(counts(path, '0') && counts(path, '3') && counts(path, 'f') && !counts(path, '4') && !counts(path, 'F'));
+	put_tokens(path, "02"); /* some are withdrawn */
+	T_CHECK(counts(path, '2') && !counts(path, '1') && !counts(path, 'f'));
+	put_tokens(path, "0g");
+	T_CHECK(!counts(path, '0') && token_first(path, token, &e) != 0 && strstr(e.text, "line 4 is no token") != NULL);
+	put_tokens(path, "");
+	T_CHECK(token_first(path, token, &e) != 0 && e.kind == ERR_FORMAT);
+	put_tokens(path, "0");
+	chmod(path, 0640);
+	T_CHECK(!counts(path, '0'));
 	unlink(path);
-	T_CHECK(!token_counts(path, "Bearer fedcba9876543210") && token_first(path, token, sizeof token, &e) != 0);
+	T_CHECK(!counts(path, '0') && token_first(path, token, &e) != 0);
 }
 
 static void

@@ -121,6 +121,11 @@ test_tokens(void)
 	T_CHECK(settings_may(&s, &w) == SETTINGS_WITH_TOKEN);
 	w.arg = right;
 	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
+	FILE *f = fopen(in_scratch("t"), "r+"); /* another token comes before it */
+	char line[100];
+	T_CHECK(f != NULL && fgets(line, sizeof line, f) != NULL && fseek(f, 0, SEEK_SET) == 0);
+	T_CHECK(fprintf(f, "# a new one\nFRISBEE-TOKEN-1 %064d\n%s", 0, line) > 0 && fclose(f) == 0);
+	T_CHECK(settings_may(&s, &w) == SETTINGS_YES);
 	w.replace = true; /* the rule allows uploads, and not to replace what is there */
 	T_CHECK(settings_may(&s, &w) == SETTINGS_NO);
 	w.replace = false;

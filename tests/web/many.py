@@ -9,7 +9,7 @@ http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def call(method, path, body=None):
-    headers = {} if body is None else {"Content-Type": "application/json", "Authorization": "Bearer " + open(NET + "/controller/token").readline().strip()}
+    headers = {} if body is None else {"Content-Type": "application/json", "Authorization": "Bearer " + open(NET + "/controller/token").readline().split()[1]}
     with http.open(urllib.request.Request(URL + path, None if body is None else json.dumps(body).encode(), headers, method=method), timeout=30) as a:
         return json.loads(a.read())
 

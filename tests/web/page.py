@@ -4,7 +4,7 @@ import json, os, socket, subprocess, time, urllib.error, urllib.request
 from browser import Browser, Keys, check, done
 
 T, URL = os.environ["T"], os.environ["URL"]
-TOKEN = open(os.environ["STATE"] + "/token").readline().strip()
+TOKEN = open(os.environ["STATE"] + "/token").readline().split()[1]
 http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

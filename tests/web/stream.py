@@ -3,7 +3,7 @@ switched off and an image that takes 50 seconds to send."""
 import os, time
 from browser import Browser, check, done
 
-TOKEN = open(os.environ["STATE"] + "/token").readline().strip()
+TOKEN = open(os.environ["STATE"] + "/token").readline().split()[1]
 
 
 def start(b):

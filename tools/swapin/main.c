@@ -298,7 +298,7 @@ act(void *opts, char **operands, int n, struct err *e)
 {
 	const struct opts *o = opts;
 	bool no_operands = o->list || o->stop != 0 || o->follow != 0;
-	char token[TOKEN_BYTES_MAX + 1];
+	char token[TOKEN_TEXT_BYTES];
 	struct ask a = { .server = o->server };
 
 	if (o->list + (o->stop != 0) + (o->follow != 0) > 1 || n != (no_operands ? 0 : 2))
@@ -311,7 +311,7 @@ act(void *opts, char **operands, int n, struct err *e)
 		return list(o, &a, e);
 	if (o->follow != 0)
 		return follow_to_end(o, &a, (uint32_t)o->follow, e);
-	if (token_first(o->token_file, token, sizeof token, e) != 0)
+	if (token_first(o->token_file, token, e) != 0)
 		return err_ctx(e, "the token (--token-file)");
 	a.token = token;
 	return o->stop != 0 ? stop(o, &a, e) : swap_in(o, &a, operands, e);
