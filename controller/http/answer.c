@@ -216,13 +216,12 @@ give_nodes(struct making *m, struct request *r)
 static enum MHD_Result
 give_sent(struct making *m, struct request *r)
 {
-	size_t n;
-	const struct sent *all = m->x->c.sent(m->x->c.arg, &n);
+	const struct jtree *all = m->x->c.sent(m->x->c.arg);
 
 	json_object(m->j, NULL);
 	json_array(m->j, "sent");
-	for (size_t i = 0; i < n; i++)
-		shapes_sent(m->j, &all[i]);
+	for (size_t i = 0; i < jtree_count(all); i++)
+		shapes_sent(m->j, jtree_at(all, i));
 	json_end(m->j);
 	json_end(m->j);
 	return answer_json(r->conn, MHD_HTTP_OK, m->j);

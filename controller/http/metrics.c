@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "controller/http/shapes.h"
 #include "controller/http/web_impl.h"
 
 static void
@@ -81,36 +82,20 @@ put_label(FILE *f, const char *text)
 }
 
 static void
-put_sent(FILE *f, struct web *x, const char *name, const char *type, const char *help,
-    double (*value)(const struct sent *))
+put_sent(FILE *f, struct web *x, const char *name, const char *type, const char *help, const char *key)
 {
-	size_t n;
-	const struct sent *all = x->c.sent(x->c.arg, &n);
+	const struct jtree *all = x->c.sent(x->c.arg);
+	char address[SHAPES_ADDRESS_BYTES];
 
 	put_head(f, name, type, help);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < jtree_count(all); i++) {
+		const struct jtree *s = jtree_at(all, i);
+		const char *image = jtree_text(jtree_get(s, "name"));
+		shapes_address(s, address);
 		fprintf(f, "frisbee_%s{image=\"", name);
-		put_label(f, all[i].name);
-		fprintf(f, "\",address=\"%s\"} %.17g\n", all[i].address, value(&all[i]));
+		put_label(f, image != NULL ? image : "");
+		fprintf(f, "\",address=\"%s\"} %.17g\n", address, jtree_number(jtree_get(s, key), 0));
 	}
-}
-
-static double
-clients_of(const struct sent *t)
-{
-	return (double)t->clients_known;
-}
-
-static double
-rate_of(const struct sent *t)
-{
-	return t->rate_bits_per_s;
-}
-
-static double
-blocks_of(const struct sent *t)
-{
-	return (double)t->blocks_sent;
 }
 
 static void
@@ -133,9 +118,9 @@ put_all(FILE *f, struct web *x)
 	put_each(f, w, "session_rate_bits_per_second", "gauge", "The rate at which a session sends.", rate);
 	put_each(f, w, "session_blocks_sent_total", "counter", "Blocks that a session has sent.", sent);
 	put_each(f, w, "session_blocks_resent_total", "counter", "Blocks that a session has sent again.", resent);
-	put_sent(f, x, "sent_clients", "gauge", "Clients of an image that mfrisbeed sends, for whomever.", clients_of);
-	put_sent(f, x, "sent_rate_bits_per_second", "gauge", "The rate at which it is sent.", rate_of);
-	put_sent(f, x, "sent_blocks_total", "counter", "Blocks of it that were sent.", blocks_of);
+	put_sent(f, x, "sent_clients", "gauge", "Clients of an image that mfrisbeed sends, for whomever.", "clients_known");
+	put_sent(f, x, "sent_rate_bits_per_second", "gauge", "The rate at which it is sent.", "rate_bits_per_s");
+	put_sent(f, x, "sent_blocks_total", "counter", "Blocks of it that were sent.", "blocks_sent");
 	put_one(f, "reports_total", "counter", "Reports that were taken.", taken);
 	put_one(f, "reports_refused_total", "counter", "Reports that were refused.", refused);
 	put_one(f, "node_retries_total", "counter", "Nodes that were tried again.", w->retries);

@@ -86,19 +86,31 @@ shapes_node(struct json *j, const char *key, const struct swap *w, const struct 
 	json_end(j);
 }
 
+/* Adds those members of what mfrisbeed has said that are texts, and numbers. */
+static void
+put_texts(struct json *j, const struct jtree *said, const char *const *keys)
+{
+	for (; *keys != NULL; keys++)
+		if (jtree_text(jtree_get(said, *keys)) != NULL)
+			json_string(j, *keys, jtree_text(jtree_get(said, *keys)));
+}
+
+static void
+put_wholes(struct json *j, const struct jtree *said, const char *const *keys)
+{
+	uint64_t n;
+
+	for (; *keys != NULL; keys++)
+		if (jtree_whole(jtree_get(said, *keys), &n))
+			json_uint(j, *keys, n);
+}
+
 static void
 put_image(struct json *j, const struct jtree *image)
 {
-	static const char *const texts[] = { "name", "version", "store" }, *const numbers[] = { "bytes", "modified" };
-	uint64_t n;
-
 	json_object(j, NULL);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		if (jtree_text(jtree_get(image, texts[i])) != NULL)
-			json_string(j, texts[i], jtree_text(jtree_get(image, texts[i])));
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (jtree_whole(jtree_get(image, numbers[i]), &n))
-			json_uint(j, numbers[i], n);
+	put_texts(j, image, (const char *const[]){ "name", "version", "store", NULL });
+	put_wholes(j, image, (const char *const[]){ "bytes", "modified", NULL });
 	json_end(j);
 }
 
@@ -263,16 +275,26 @@ shapes_text(struct json *j, size_t *bytes)
 }
 
 void
-shapes_sent(struct json *j, const struct sent *t)
+shapes_address(const struct jtree *session, char address[SHAPES_ADDRESS_BYTES])
 {
+	const char *group = jtree_text(jtree_get(session, "group"));
+	uint64_t port = 0;
+
+	(void)jtree_whole(jtree_get(session, "port"), &port);
+	snprintf(address, SHAPES_ADDRESS_BYTES, "%.15s:%u", group != NULL ? group : "", (unsigned)port);
+}
+
+void
+shapes_sent(struct json *j, const struct jtree *session)
+{
+	char address[SHAPES_ADDRESS_BYTES];
+
+	shapes_address(session, address);
 	json_object(j, NULL);
-	json_string(j, "name", t->name);
-	json_string(j, "state", t->state);
-	json_string(j, "address", t->address);
-	json_uint(j, "holders", t->holders);
-	json_uint(j, "clients_known", t->clients_known);
-	json_uint(j, "clients_done", t->clients_done);
-	json_uint(j, "blocks_sent", t->blocks_sent);
-	json_double(j, "rate_bits_per_s", t->rate_bits_per_s);
+	put_texts(j, session, (const char *const[]){ "name", "state", NULL });
+	json_string(j, "address", address);
+	json_uint(j, "holders", jtree_count(jtree_get(session, "holders")));
+	put_wholes(j, session, (const char *const[]){ "clients_known", "clients_done", "blocks_sent", NULL });
+	json_double(j, "rate_bits_per_s", jtree_number(jtree_get(session, "rate_bits_per_s"), 0));
 	json_end(j);
 }

@@ -6,7 +6,6 @@
 #include "controller/engine/swap.h"
 #include "controller/http/images.h"
 #include "common/base/loop.h"
-#include "controller/sending/sent.h"
 #include "controller/state/swapdb.h"
 
 struct web;
@@ -25,8 +24,8 @@ struct web_config {
 	void (*reports)(void *arg, uint64_t *taken, uint64_t *refused);
 	/* Asks mfrisbeed which images there are.  The number of the question: images_are_said(). */
 	uint64_t (*ask_images)(void *arg);
-	/* All that mfrisbeed sends. */
-	const struct sent *(*sent)(void *arg, size_t *n);
+	/* All that mfrisbeed sends: servers_sent(). */
+	const struct jtree *(*sent)(void *arg);
 	void *arg;
 };
 

@@ -104,12 +104,12 @@ count_reports(void *arg, uint64_t *taken, uint64_t *refused)
 	*refused = reports_refused(c->reports);
 }
 
-static const struct sent *
-all_sent(void *arg, size_t *n)
+static const struct jtree *
+all_sent(void *arg)
 {
 	const struct control *c = arg;
 
-	return servers_sent(c->servers, n);
+	return servers_sent(c->servers);
 }
 
 static void

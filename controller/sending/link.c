@@ -125,7 +125,7 @@ take_answer(struct link *l, const struct jtree *j)
 }
 
 static void
-take_list(struct link *l, const struct jtree *sessions)
+take_list(struct link *l, struct jtree *j)
 {
 	if (l->does == WAITS_FOR_LIST)
 		l->does = IDLE;
@@ -135,7 +135,7 @@ take_list(struct link *l, const struct jtree *sessions)
 	l->answered = true;
 	l->lost = (struct limiter){ 0 };
 	l->retry = (struct retry){ 0 };
-	l->c.listed(l->c.arg, sessions);
+	l->c.listed(l->c.arg, j);
 }
 
 /* False: the connection is gone. */
@@ -149,17 +149,15 @@ take_line(struct link *l, const char *line, size_t n)
 		hang_up(l, e.text);
 		return false;
 	}
-	const struct jtree *sessions = jtree_get(j, "sessions");
 	if (l->does == ASKS && jtree_is(jtree_get(j, "images")) == JTREE_ARRAY) {
 		l->does = IDLE;
 		l->c.images(l->c.arg, j);
-		return l->watch.fd >= 0;
-	}
-	if (jtree_is(sessions) == JTREE_ARRAY)
-		take_list(l, sessions);
-	else
+	} else if (jtree_is(jtree_get(j, "sessions")) == JTREE_ARRAY) {
+		take_list(l, j);
+	} else {
 		take_answer(l, j);
-	jtree_free(j);
+		jtree_free(j);
+	}
 	return l->watch.fd >= 0;
 }
 

@@ -17,8 +17,8 @@ struct link_config {
 	const char *socket;
 	/* The command line of the mfrisbeed that is started when nobody listens there; NULL: none. */
 	const char *const *start;
-	/* The list of mfrisbeed's sessions. */
-	void (*listed)(void *arg, const struct jtree *sessions);
+	/* The list of mfrisbeed's sessions, in a document that is taken over. */
+	void (*listed)(void *arg, struct jtree *);
 	/* The answer to the request `images`, which is taken over. */
 	void (*images)(void *arg, struct jtree *);
 	/* Another request is answered; why: NULL, or why it was refused. */

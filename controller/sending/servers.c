@@ -50,8 +50,7 @@ struct servers {
 	char own[PATH_BYTES], socket[PATH_BYTES], config[PATH_BYTES], program[PATH_BYTES],
 	    key[NAMES_ENCODED_BYTES];
 	struct held held[HELD_MAX];
-	struct sent sent[SENT_MAX];
-	size_t nsent;
+	struct jtree *list; /* what it has said last; NULL: it does not answer */
 	enum { BEGINS, ENDS, LISTS } request; /* the one that is not answered */
 	uint32_t asked;                       /* its session */
 	uint64_t images_wanted, images_asked; /* numbers of questions */
@@ -142,38 +141,18 @@ let_go(struct servers *x, struct held *h)
 	*h = (struct held){ 0 };
 }
 
-/* Keeps a line of the list for whoever wants to see it. */
 static void
-keep(struct servers *x, const struct jtree *line)
-{
-	const char *group = jtree_text(jtree_get(line, "group"));
-	uint64_t port = 0;
-
-	if (x->nsent == SENT_MAX)
-		return;
-	struct sent *t = &x->sent[x->nsent++];
-	*t = (struct sent){ .holders = jtree_count(jtree_get(line, "holders")),
-		.rate_bits_per_s = jtree_number(jtree_get(line, "rate_bits_per_s"), 0) };
-	copy(t->name, sizeof t->name, jtree_text(jtree_get(line, "name")));
-	copy(t->state, sizeof t->state, jtree_text(jtree_get(line, "state")));
-	(void)jtree_whole(jtree_get(line, "port"), &port);
-	snprintf(t->address, sizeof t->address, "%.15s:%u", group != NULL ? group : "", (unsigned)port);
-	(void)jtree_whole(jtree_get(line, "clients_known"), &t->clients_known);
-	(void)jtree_whole(jtree_get(line, "clients_done"), &t->clients_done);
-	(void)jtree_whole(jtree_get(line, "blocks_sent"), &t->blocks_sent);
-}
-
-static void
-listed(void *arg, const struct jtree *sessions)
+listed(void *arg, struct jtree *list)
 {
 	struct servers *x = arg;
+	const struct jtree *sessions = jtree_get(list, "sessions");
 
-	x->nsent = 0;
+	jtree_free(x->list);
+	x->list = list;
 	for (int i = 0; i < HELD_MAX; i++)
 		x->held[i].listed = false;
 	for (size_t i = 0; i < jtree_count(sessions); i++) {
 		const struct jtree *line = jtree_at(sessions, i), *who = jtree_get(line, "holders");
-		keep(x, line);
 		for (size_t k = 0; k < jtree_count(who); k++) {
 			uint32_t session = session_of(x, jtree_text(jtree_at(who, k)));
 			if (session != 0)
@@ -228,7 +207,8 @@ lost(void *arg, const char *why)
 	struct servers *x = arg;
 
 	no_images(x, why);
-	x->nsent = 0;
+	jtree_free(x->list);
+	x->list = NULL;
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
 			swap_server_away(x->w, x->w->sessions[i], why);
@@ -423,11 +403,10 @@ servers_look(struct servers *x)
 	}
 }
 
-const struct sent *
-servers_sent(const struct servers *x, size_t *n)
+const struct jtree *
+servers_sent(const struct servers *x)
 {
-	*n = x->nsent;
-	return x->sent;
+	return jtree_get(x->list, "sessions");
 }
 
 /* --- an mfrisbeed of its own --- */
@@ -524,5 +503,6 @@ servers_close(struct servers *x)
 		any |= x->held[i].session != 0 && is_wanted(x, &x->held[i], now_is(x));
 	link_close(x->link, !any);
 	args_free(&x->start);
+	jtree_free(x->list);
 	free(x);
 }

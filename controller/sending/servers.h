@@ -5,7 +5,7 @@
 
 #include "common/base/jtree.h"
 #include "common/base/loop.h"
-#include "controller/sending/sent.h"
+#include "controller/engine/swap.h"
 
 struct servers;
 
@@ -36,8 +36,9 @@ void servers_settle(struct servers *);
 /* Asks which images there are.  Returns the number of the question, which is answered soon, unless mfrisbeed
  * does not answer: then all are, by a sentence. */
 uint64_t servers_ask_images(struct servers *);
-/* All that mfrisbeed sends, as it has said last; *n: how many they are. */
-const struct sent *servers_sent(const struct servers *, size_t *n);
+/* All that mfrisbeed sends, as it has said last: the array `sessions` of its list.  NULL: it does not
+ * answer. */
+const struct jtree *servers_sent(const struct servers *);
 /* Read the statistics of what is sent.  To be called once a second. */
 void servers_look(struct servers *);
 
