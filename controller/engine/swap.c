@@ -265,7 +265,7 @@ check_words(const struct swap_wish *wish, struct err *e)
 }
 
 /* Can an image that is captured have this name?  netboot/receive takes such ones, and those that end
- * in .ndz are images (images.c). */
+ * in .ndz are images (catalog.c). */
 static bool
 is_name_of_image(const char *name)
 {
