@@ -340,10 +340,10 @@ check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		if (!isalnum((unsigned char)wish->request[i]) && wish->request[i] != '-')
 			return err_set(e, ERR_USAGE, "a request is named by letters, digits and -");
-	if (!is_word(wish->image, strlen(wish->image)) || strpbrk(wish->image, "/@") != NULL)
+	if (!is_word(wish->image, strlen(wish->image)) || strchr(wish->image, '@') != NULL)
 		return err_set(e, ERR_USAGE,
 		    "an order cannot name the image \"%.100s\": letters, digits and "
-		    "= . , : _ + %% * ? - only",
+		    "= . , : _ / + %% * ? - only",
 		    wish->image);
 	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
 		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,

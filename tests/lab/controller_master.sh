@@ -120,6 +120,8 @@ check "the right one is asked" soon grep -q "frisbee.group=239.192.88.1 " "$NET/
 check "and the node loads" eval 'ends && disk_is_loaded node1'
 check "its images are the controller's" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "images[name=other/lab.ndz].bytes>1000000" && ! grep -q away "$T/out"'
 swapin node1 none.ndz > "$T/out" 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
+rm "$T/machines/node1/disk"; swapin node1 other/lab.ndz > "$T/out" 2> "$T/err"; rc=$?
+check "one of a folder in the folder is loaded" eval '[ $rc = 0 ] && disk_is_loaded node1'
 kill -STOP "$MASTER"
 check "one that hangs is waited for, and then said" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "away~it does not answer"'
 kill -CONT "$MASTER"
