@@ -44,14 +44,16 @@ const char *keyfile_name(enum keyfile_kind);
  * keyfile_read(); ERR_FORMAT also when the file is no such key.  Wipe the key after use. */
 int keyfile_read_secret(const char *path, enum keyfile_kind,
     uint8_t key[KEYFILE_SECRET_BYTES], struct err *);
-/* The same for a file of tokens, of which each line is one; empty lines and those that begin with #
- * are none.  keyfile_read_secret() reads the first one.  ERR_FORMAT: a line is no token, or none is. */
+/* The same for a file of tokens, of which each line is one; empty lines and those that
+ * begin with # are none.  keyfile_read_secret() reads the first one.  ERR_FORMAT: a line
+ * is no token, or none is. */
 struct keyfile_tokens {
 	size_t n;
 	uint8_t token[KEYFILE_TOKENS_MAX][KEYFILE_SECRET_BYTES];
 };
 int keyfile_read_tokens(const char *path, struct keyfile_tokens *, struct err *);
-/* Make a new random key.  Returns the length of the text, which such a file has.  Wipe it after use. */
+/* Make a new random key.  Returns the length of the text, which such a file has.  Wipe it
+ * after use. */
 enum { KEYFILE_TEXT_BYTES = 32 + 2 * KEYFILE_SECRET_BYTES + 2 };
 size_t keyfile_new_secret(enum keyfile_kind, char text[KEYFILE_TEXT_BYTES]);
 /* Make a new random key and write it with keyfile_write(), whose errors it returns; ERR_IO

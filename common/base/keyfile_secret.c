@@ -1,6 +1,7 @@
-/* keyfile_secret.c: key files of lines: what the key is for, and 32 random bytes in hex.  Only a file
- * of tokens has several.  imagekey makes them; crypt.c and netopts.c read them before any other thread
- * is started, and servers read their tokens anew for each request, in their first thread. */
+/* keyfile_secret.c: key files of lines: what the key is for, and 32 random bytes in hex.
+ * Only a file of tokens has several.  imagekey makes them; crypt.c and netopts.c read them
+ * before any other thread is started, and servers read their tokens anew for each request,
+ * in their first thread. */
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>

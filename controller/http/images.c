@@ -1,5 +1,5 @@
-/* images.c: keeps what mfrisbeed has said of the images (images.h).  control.c and web.c call this, in the
- * program's first thread. */
+/* images.c: keeps what mfrisbeed has said of the images (images.h).  control.c and
+ * web.c call this, in the program's first thread. */
 #include "controller/http/images.h"
 
 #include <stdio.h>
@@ -25,8 +25,9 @@ images_take(struct images *x, uint64_t number, struct jtree *said, const char *w
 		jtree_free(x->said);
 		x->said = said;
 	}
-	snprintf(x->why, sizeof x->why, "%s%s", said == NULL ? "mfrisbeed does not say which images there are: " : "",
-	    said == NULL ? why : "");
+	x->why[0] = '\0';
+	if (said == NULL)
+		snprintf(x->why, sizeof x->why, "mfrisbeed does not say which images there are: %s", why);
 	x->answered = number;
 	/* A text that there is no memory for is made the next time. */
 	char *text = shapes_text(shapes_images(x), &n);

@@ -1,5 +1,5 @@
-/* images.h: the images that can be loaded, as mfrisbeed has said last: the controller has no list of its
- * own. */
+/* images.h: the images that can be loaded, as mfrisbeed has said last: the controller
+ * has no list of its own. */
 #ifndef CONTROLLER_HTTP_IMAGES_H
 #define CONTROLLER_HTTP_IMAGES_H
 
@@ -11,7 +11,7 @@
 
 /* Begins as all zeros. */
 struct images {
-	struct jtree *said; /* mfrisbeed's answer (mfrisbeed(8), section LOCAL REQUESTS); NULL: none yet */
+	struct jtree *said; /* the answer (mfrisbeed(8), LOCAL REQUESTS); NULL: none yet */
 	char why[300];      /* why it does not answer now; empty: it does */
 	uint64_t answered;  /* the number of that question */
 	char *text;         /* what the API says of it, a line; NULL: nothing yet */
@@ -19,13 +19,13 @@ struct images {
 };
 
 void images_free(struct images *);
-/* The question of this number is answered: the answer, which is taken over, or, if that is NULL, why there
- * is none; then the last answer stays. */
+/* The question of this number is answered: the answer, which is taken over, or, if
+ * that is NULL, why there is none; then the last answer stays. */
 void images_take(struct images *, uint64_t number, struct jtree *, const char *why);
 /* Has whoever has asked this question nothing to wait for any more? */
 bool images_are_said(const struct images *, uint64_t number);
-/* May there be an image of this name?  While mfrisbeed does not answer, or has more than it says, that shows
- * when it is asked to send it. */
+/* May there be an image of this name?  While mfrisbeed does not answer, or has more
+ * than it says, that shows when it is asked to send it. */
 bool images_may_have(const struct images *, const char *name);
 /* Is there an image of this name? */
 bool images_have(const struct images *, const char *name);

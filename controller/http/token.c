@@ -1,5 +1,5 @@
-/* token.c: tokens in headers of HTTP (token.h).  web.c calls this in the controller's first thread, and
- * swapin reads its token here. */
+/* token.c: tokens in headers of HTTP (token.h).  web.c calls this in the controller's
+ * first thread, and swapin reads its token here. */
 #include "controller/http/token.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "common/base/number.h"
 #include "common/base/replace.h"
 
-/* The file gets its name when it is whole: one that a kill has cut off would be there for good, and have
- * no token that counts. */
+/* The file gets its name when it is whole: one that a kill has cut off would be there
+ * for good, and have no token that counts. */
 static int
 make(const char *path, struct err *e)
 {

@@ -217,6 +217,28 @@ counts(const char *path, char digit)
 	return token_counts(path, header);
 }
 
+/* A file that is cut has the tokens that are whole, or, cut within one, none. */
+static void
+test_tokens_cut(void)
+{
+	static struct keyfile_tokens t;
+	char path[300], text[250];
+	struct err e;
+
+	snprintf(path, sizeof path, "%s/token", folder);
+	put_tokens(path, "ab");
+	FILE *f = fopen(path, "r");
+	size_t all = f != NULL ? fread(text, 1, sizeof text, f) : 0, line = sizeof "FRISBEE-TOKEN-1" + 64;
+	T_CHECK(f != NULL && fclose(f) == 0 && all < sizeof text);
+	for (size_t n = all; n > 0; n--) {
+		size_t want = n == all ? 2 : n == all - line || n == all - line - 1 ? 1 : 0;
+		T_CHECK(truncate(path, (off_t)n) == 0);
+		int rc = keyfile_read_tokens(path, &t, &e);
+		T_CHECK(want > 0 ? rc == 0 && t.n == want : rc != 0 && e.kind == ERR_FORMAT);
+	}
+	unlink(path);
+}
+
 static void
 test_tokens(void)
 {
@@ -530,6 +552,7 @@ main(void)
 	test_routes();
 	test_table();
 	test_tokens();
+	test_tokens_cut();
 	test_host();
 	test_orders();
 	test_orders_by_smbios();
