@@ -100,7 +100,8 @@ node_ask_for_digests(struct node *n)
 {
 	struct node_digests *d = &n->digests;
 
-	if (d->asked_us != 0 && n->now_us - d->asked_us < ASK_US)
+	if (n->server.peer == NULL || n->server.away_us != 0 ||
+	    (d->asked_us != 0 && n->now_us - d->asked_us < ASK_US))
 		return;
 	d->asked_us = n->now_us | 1; /* 0 has a meaning */
 	node_say_want(n->server.peer, &d->unsaid);

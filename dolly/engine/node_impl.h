@@ -221,7 +221,7 @@ bool node_note_digest(
     struct node *, uint32_t chunk, const uint8_t *digest, uint32_t from);
 /* Chunks that were put, and of which the server has yet to say what they are. */
 uint32_t node_unsaid(const struct node *);
-/* Asks the server for the digests of these. */
+/* Asks the server for the digests of these, if it is there. */
 void node_ask_for_digests(struct node *);
 
 /* --- node_children.c --- */

@@ -1746,6 +1746,33 @@ happen(struct host *h, bool *hangs)
 	go_on(h);
 }
 
+/* A server that dies when a node has all chunks and its disk is not done with the last ones: the
+ * node waits for the server, which reads these chunks again to say what they are. */
+static void
+dies_before_all_is_said(uint32_t chunks)
+{
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
+	start(1, chunks, 1);
+	w.hosts[1].put_us = 2 * ACT_US;
+	while (w.hosts[1].put < chunks)
+		step();
+	kill_server();
+	while (w.now_us < w.hosts[1].disk_us + 1000000)
+		step();
+	T_CHECK(w.hosts[1].done_us == 0 && node_over(w.hosts[1].node, &e) == 0);
+	w.hosts->dead = false;
+	start_server(1, chunks, 1, 2000000);
+	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1 && count_out() == 0);
+	T_CHECK(w.hosts[1].done_us > 0 && w.hosts[1].put == chunks);
+	T_CHECK(dolly_server_bytes_sent(w.server) < CHUNK);
+	end_run();
+}
+
 /* Nodes come, go, hang and wake up, and the server is killed and started again, in an order
  * that a seed says, before it begins, while it sends, and while it lingers.  A server with
  * --start-after always ends, and one without it when all of its nodes have come; whoever
@@ -1868,6 +1895,7 @@ main(int argc, char **argv)
 	for (uint32_t chunks = 100; chunks <= 160; chunks += 20)
 		parted_when_whole(chunks);
 	damaged_and_slow(100);
+	dies_before_all_is_said(7);
 	is_changed(100);
 	comes_back_changed(3, 100);
 	for (enum foe f = SENDS_SLOWLY; f <= FORGES; f++)
