@@ -309,7 +309,7 @@ roster_place_leaf(struct roster *r, struct member *leaf)
 		most = x > most ? x : most;
 	}
 	free(level);
-	if (best == NULL && (takers(r->child) >= r->arity || leaf->judge.as_leaf == 1))
+	if (best == NULL && takers(r->child) >= r->arity)
 		return false;
 	attach(r, leaf, best);
 	return true;
