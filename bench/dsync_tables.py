@@ -74,7 +74,7 @@ def where(f):
     return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
 
 
-TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB", "zfs": "ZFS, {} KiB"}
+TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB"}
 REQUEST_BYTES = 32 << 10  # a disk that moves 500 MB in a second moves so much in 65 us, about what a flushed write takes
 
 
