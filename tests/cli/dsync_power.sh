@@ -2,15 +2,8 @@
 # The power fails at any moment of a merge or an extract, on both files of the copy or on those of the source: of what was not
 # flushed nothing, all, or some by lot is on the disk.  What is then said of the copy is true, the next run makes it right, and
 # what had ended has lasted.	LOTS="0 2 3": as power_cut.py says (0 2)
-[ -w /dev/shm ] && [ "$(df --output=avail /dev/shm | tail -n 1)" -gt 200000 ] && export TMPDIR=/dev/shm
-. "$(dirname "$0")/lib.sh"
-shim=${B:-$TOP/build/plain}/tests/preload/recorder.so
-[ -e "$shim" ] || fail "no $shim"
-requires python3
-instrumented && skip "another library cannot come before sanitizers"
-LOTS=${LOTS:-0 2} how=
-export FRISBEE_NO_URING=1	# so that all writes pass through the library that notes them
-power_cut() { "$PYTHON" "$TOP/tests/helpers/power_cut.py" "$@" || fail "power_cut.py"; }
+. "$(dirname "$0")/power_lib.sh"
+LOTS=${LOTS:-0 2}
 x() { "$BIN/dmextract" -q --since=scan:"$1/state" "${@:2}" "$T/dev"; }
 m() { "$BIN/dmmerge" -q $how "$1/copy"; }
 head -c 300000 /dev/urandom > "$T/old"; cp "$T/old" "$T/dev"
@@ -19,25 +12,6 @@ x "$T/source" > "$T/first" && x "$T/source" --done && m "$T/copied" < "$T/first"
 for at in 3 40 41 70; do dd if=/dev/urandom of="$T/dev" bs=4096 seek=$at count=2 conv=notrunc status=none; done
 cp -r "$T/source" "$T/sent"
 x "$T/sent" > "$T/second" || fail "extract"
-
-# cut BASE HOLDS COMMAND...: notes what the command does to a copy of BASE, $T/work, and calls HOLDS for what a cut behind each
-# call leaves of it in $T/disk.  $ended says whether the command had ended.
-cut() {
-	local base=$1 holds=$2 calls n seed why runs=0; shift 2
-	rm -rf "$T/work" "$T/record"; cp -r "$base" "$T/work"
-	RECORD=$T/record RECORD_ROOT=$T/work LD_PRELOAD=$shim "$@" 2> "$T/stderr" || fail "$*: $(cat "$T/stderr")"
-	export ROOT=$T/work
-	calls=$(power_cut "$base" "$T/record")
-	for ((n = 0; n <= calls; n++)); do
-		[ $n = "$calls" ] && ended=yes || ended=no
-		for seed in $LOTS; do
-			rm -rf "$T/disk"; power_cut "$base" "$T/record" "$T/disk" $n $seed
-			runs=$((runs + 1))
-			why=$($holds $n) || fail "$holds $how: behind call $n of $calls, lot $seed: $why"
-		done
-	done
-	check "$holds $how ($(basename "$base")): $calls calls, $runs times without power" [ $runs -gt 10 ]
-}
 
 # --- a merge of $stream, after which the copy is as $becomes ---
 is() { cmp -s "$T/disk/copy" "$T/$1"; }

@@ -2,8 +2,8 @@
 """What power cuts would have left of a folder: power_cut.py BASE RECORD OUT POINT SEED
 BASE is the folder before a program ran, RECORD what preload/recorder.so noted of it (RECORD_ROOT is the folder, ROOT in the
 environment).  OUT gets what the disk has when the power fails behind the first POINT calls.  What was synced is there: of a file its
-bytes, of a folder its names.  Of what was not, nothing (SEED 0), all of it (SEED 1), or some of it by lot is there: each
-write of at most 4 KiB, each change of a name.  Without POINT: prints how many calls were noted."""
+bytes, of a folder its names.  Of what was not, nothing (SEED 0), all of it (SEED 1), all names and of each file the last write
+alone (SEED -1), or some of it by lot is there: each write of at most 4 KiB, each change of a name.  Without POINT: prints how many calls were noted."""
 import os, random, sys
 
 
@@ -115,9 +115,9 @@ class Tree:
 def left(node, lot):
     """The node as the disk has it."""
     kept = bytearray(node.kept) if isinstance(node, File) else dict(node.kept)
-    for change in node.pending:
+    for i, change in enumerate(node.pending):
         if isinstance(node, File):
-            if lot(None):
+            if lot(None, i + 1 == len(node.pending)):
                 apply(kept, *change)
         elif lot(change):
             put(kept, change[1], change[2])
@@ -144,7 +144,9 @@ def main():
     r = random.Random(f"{point} {seed}")
     chosen = {}
 
-    def lot(change):
+    def lot(change, last=True):
+        if seed == -1:
+            return last
         if change is not None and len(change) > 4:      # the two sides of a rename
             if change[3] or change[4][3]:
                 return True
