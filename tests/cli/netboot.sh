@@ -332,11 +332,11 @@ says "which make the files to start from, too" \
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
 says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
-with="$with STREAM_BOOT=$T/boot; mkdir -p $T/boot; : > $T/boot/programs.cpio; attach_image() { return 1; }; pack_programs() { :; }; start_daemon() { echo daemon \$1; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
+with="$with STREAM_BOOT=$T/boot; mkdir -p $T/boot; : > $T/boot/programs.cpio; attach_image() { return 1; }; pack_programs() { :; }; start_daemon() { echo daemon \$*; }; wait_until_whole() { echo wait; }; end_daemon() { :; };"
 says "an image that cannot be started so is loaded first, which is said before" "say sda is going to be filled from nbd://a/ while its system runs
 say its kernel 1: has no module nbd
 say so sda is loaded first, and its system is started from it then
-daemon nbd://a/
+daemon - nbd://a/
 wait
 sda is loaded" "$with streamdisk() { echo 'its kernel 1: has no module nbd'; return 4; }; stream; echo \$done_line"
 says "another failure is one" "say sda is going to be filled from nbd://a/ while its system runs
@@ -361,19 +361,19 @@ wait" "$with attach_image() { parts=loop9; }; find_system() { why='the volume a/
 
 mkdir "$T/dev"
 with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/slow; STREAM_WAIT=2; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { mkdir -p \$STREAM_ROOT/run; };"
-says "a daemon that does not start" "fail the daemon does not start: dmesg has its log" "$with unshare() { :; }; start_daemon http://a/"
+says "a daemon that does not start" "fail the daemon does not start: dmesg has its log" "$with unshare() { :; }; start_daemon - http://a/"
 says "one that has started is waited for, while the image is opened" "opened" "$with mkdir -p $T/slow/run; : > $T/slow/run/started; unshare() { command sleep 1.5; \
-	$PYTHON -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \$STREAM_ROOT/run/status; }; start_daemon http://a/; echo opened"
+	$PYTHON -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \$STREAM_ROOT/run/status; }; start_daemon - http://a/; echo opened"
 
-with="disk=sda; STREAM_ROOT=$T/ends; kill() { rm -f \$STREAM_ROOT/run/nbdkit.pid; }; mkdir -p $T/ends/run; echo 7 > $T/ends/run/nbdkit.pid;"
+with="disk=sda; STREAM_ROOT=$T/ends; kill() { rm -f \$STREAM_ROOT/run/server.pid; }; mkdir -p $T/ends/run; echo 7 > $T/ends/run/server.pid;"
 says "a daemon that has ended well" "ended" "$with end_daemon; echo ended"
 says "one whose last flush has failed" "fail sda: it may be lost" "$with echo 'it may be lost' > $T/ends/run/failed; end_daemon; echo ended"
 # A wait for a daemon that was killed is not without end.
 mkdir "$PROC/77" "$PROC/78"; printf 'State:\tS (sleeping)\n' > "$PROC/77/status"; printf 'State:\tZ (zombie)\n' > "$PROC/78/status"
 with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/killed; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { :; }; unshare() { :; }
-	FILL_REPORT_S=1000; kill() { :; }; sleep() { slept=x\$slept; [ \$slept != xxxxx ] || { echo waits; exit; }; }; mkdir -p $T/killed/run; echo 7 > $T/killed/run/nbdkit.pid;"
+	FILL_REPORT_S=1000; kill() { :; }; sleep() { slept=x\$slept; [ \$slept != xxxxx ] || { echo waits; exit; }; }; mkdir -p $T/killed/run; echo 7 > $T/killed/run/server.pid;"
 for pid in 76 78; do
-	says "a daemon that is killed before it serves the disk ($pid)" "fail sda: the daemon was killed: dmesg may say why" "$with echo $pid > $T/killed/run/started; start_daemon http://a/"
+	says "a daemon that is killed before it serves the disk ($pid)" "fail sda: the daemon was killed: dmesg may say why" "$with echo $pid > $T/killed/run/started; start_daemon - http://a/"
 	says "while the disk is loaded" "fail sda: the daemon was killed: dmesg may say why" "$with echo $pid > $T/killed/run/started; wait_until_whole"
 	says "at the end" "fail sda: the daemon was killed, and what was written last may be lost" "$with echo $pid > $T/killed/run/started; end_daemon"
 done
