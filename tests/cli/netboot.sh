@@ -358,6 +358,8 @@ say so sda is loaded first, and its system is started from it then
 daemon nbd://a/
 wait" "$with attach_image() { parts=loop9; }; find_system() { why='the volume a/b is not linear'; return 1; }
 	streamdisk() { echo 'has no ext2, ext3 or ext4 filesystem'; return 4; }; stream"
+mkdir -p "$T/own/udev/rules.d"; : > "$T/own/log"; : > "$T/own/udev/rules.d/rules"
+says "no file of ours is where the system has a folder, and udev's rules stay" "$T/own/udev/rules.d/rules" "RUN=$T/own; clear_run; find $T/own -type f"
 
 mkdir "$T/dev"
 with="disk=sda; netif=; DEV=$T/dev; STREAM_ROOT=$T/slow; STREAM_WAIT=2; modprobe() { :; }; streamswitch() { :; }; fill_daemon_root() { mkdir -p \$STREAM_ROOT/run; };"
