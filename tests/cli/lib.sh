@@ -20,7 +20,7 @@ GOLDEN=$TOP/tests/golden
 T=$(mktemp -d "${TMPDIR:-/tmp}/suite.XXXXXX")
 CLEANUP=()
 bad=0
-at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf "$T"; }
+at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf --one-file-system "$T"; }
 trap at_exit EXIT
 
 # The number of a process that has ended may be another test's by now: only processes of this one are signalled.  They are

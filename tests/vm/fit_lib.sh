@@ -44,7 +44,10 @@ ramdisk_of_debian() {	# ROOT: by its own initramfs-tools
 	cp "$NETBOOT"/kernel/boot/config-* "$1/boot"
 	cp "$NETBOOT"/kernel/boot/vmlinuz-* "$1/boot/vmlinuz"
 	printf 'RESUME=UUID=%s\n' $SWAP_UUID > "$1/etc/initramfs-tools/conf.d/resume"
-	mount --bind /dev "$1/dev"; mount -t proc proc "$1/proc"
+	# Not the machine's own /dev: what a test that is ended leaves mounted in its folder is removed with it.
+	mount -t tmpfs none "$1/dev" && cp -a /dev/{null,zero,full,random,urandom,tty} "$1/dev" || fail "devices"
+	ln -s /proc/self/fd "$1/dev/fd"
+	mount -t proc proc "$1/proc"
 	quietly chroot "$1" mkinitramfs -o /boot/initrd.img "$version" || fail "mkinitramfs"
 	umount "$1/proc" "$1/dev"
 }
