@@ -197,8 +197,8 @@ static bool
 is_of_order(const char *word)
 {
 	static const char *const names[] = { "address", "after", "ask", "bootentry", "decrypt",
-		"disk", "fit", "fit-lv", "grow", "hostname", "network", "nic", "onfail", "options",
-		"personalise", "retry", "root", "set", "stream", "syslog", "verify-key", NULL };
+		"disk", "fit", "fit-lv", "grow", "hostname", "network", "newids", "nic", "onfail",
+		"options", "personalise", "retry", "root", "set", "stream", "syslog", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }
@@ -209,7 +209,7 @@ static bool
 is_for_loads(const char *word)
 {
 	static const char *const names[] = { "bootentry", "options", "hostname", "personalise",
-		"network", "fit", "fit-lv", "grow", "set", NULL };
+		"network", "newids", "fit", "fit-lv", "grow", "set", NULL };
 
 	return is_one_of(word, names);
 }
@@ -228,7 +228,7 @@ static bool
 is_not_for_captures(const char *word)
 {
 	static const char *const names[] = { "bootentry", "decrypt", "fit", "fit-lv", "grow",
-		"hostname", "network", "personalise", "set", "stream", "verify-key", NULL };
+		"hostname", "network", "newids", "personalise", "set", "stream", "verify-key", NULL };
 
 	return is_one_of(word, names);
 }

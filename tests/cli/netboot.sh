@@ -68,6 +68,10 @@ for w in onfail=halt grow=true fit=1 after=halt ask=1; do
 	cmdline "frisbee.$w"
 	says "a value that there is not: $w" "fail frisbee.$w: ${w#*=} is none of$(sed -n "s/.*one_of ${w%=*} \([a-z ]*\).*/ \1/p" "$TOP/netboot/node/words")" 'check_words; echo on'
 done
+cmdline 'frisbee.newids=yes frisbee.set=a@sda+b@sdb'
+says "new identities of a set, in which one disk names the filesystems of another" "fail frisbee.newids=yes is for one disk, and not for a set" 'check_words; echo on'
+cmdline 'frisbee.newids=yes frisbee.source=http://boss/a.ndz'
+says "of a disk whose system runs" "fail frisbee.newids=yes has no effect on frisbee.action=stream" 'action=stream; check_words; echo on'
 cmdline 'frisbee.fit=no frisbee.fit-lv=vg/root'
 says "a volume that nothing makes larger" "fail frisbee.fit-lv=vg/root has no effect without frisbee.fit=yes or frisbee.grow=yes" 'check_words; echo on'
 cmdline 'frisbee.fit=no frisbee.grow=yes frisbee.fit-lv=vg/root'

@@ -517,7 +517,7 @@ static void
 test_stream_refused(void)
 {
 	static const char *const loads[] = { "frisbee.options=-v", "frisbee.hostname=dhcp", "frisbee.disk=sda frisbee.personalise=machine-id",
-		"frisbee.network=dhcp", "frisbee.grow=yes", "frisbee.set=a@sda", NULL };
+		"frisbee.network=dhcp", "frisbee.newids=yes", "frisbee.grow=yes", "frisbee.set=a@sda", NULL };
 	struct swap_wish wish = { .nodes = "n0", .image = "a.ndz", .timeout_s = 60, .tries = 1, .stream = true };
 	struct swap_config c = config;
 	struct swap w;
@@ -585,7 +585,7 @@ test_capture_refused(void)
 {
 	static const char *const names[] = { "a", ".ndz", ".a.ndz", "-a.ndz", "a:b.ndz", "a=.ndz", "a.ndz.sig", NULL };
 	static const char *const words[] = { "frisbee.hostname=dhcp", "frisbee.set=a@sda", "frisbee.capture=replace",
-		"frisbee.verify-key=a", "frisbee.fit=yes", "frisbee.fit-lv=a/b", "frisbee.stream=rate=1", NULL };
+		"frisbee.verify-key=a", "frisbee.fit=yes", "frisbee.fit-lv=a/b", "frisbee.newids=yes", "frisbee.stream=rate=1", NULL };
 	struct swap w;
 	struct err e;
 	uint32_t id;
