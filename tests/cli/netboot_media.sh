@@ -177,6 +177,9 @@ says "an image is not replaced" "$mounted
 fail there is an image disk:MY_IMAGES/new.ndz: frisbee.capture=replace replaces it" "$with fs=ext2/ext3 rc=0; capture_to_place"
 cmdline "$words frisbee.capture=replace"
 says "but if that is meant" "sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz, read back and compared" "$with fs=ext2/ext3 rc=0; capture_to_place > /dev/null 2>&1; echo \$done_line"
+part sdb sdb9 swsuspend 99
+says "beside a suspended system" "fail a system is suspended on sdb: nothing is written to it" "$with capture_to_place | grep fail"
+sed -i /^sdb9/d "$T/tags"; rm -r "$SYS/block/sdb/sdb9"
 cmdline frisbee.image=disk:MY_IMAGES/n*.ndz
 says "a pattern" "fail frisbee.image=disk:MY_IMAGES/n*.ndz: an image that is made has a name without * and ?" "$with capture_to_place | grep fail"
 cmdline frisbee.image=disk:MY_IMAGES/none/new.ndz

@@ -32,7 +32,9 @@ vm_start stick -machine pc,graphics=off -netdev tap,id=n,ifname=tapa,script=no,d
     -drive file="$T/a",format=raw,if=none,id=d,cache=unsafe -device virtio-blk-pci,drive=d,serial=right
 vm_sees stick 300 'Load a disk of this machine'
 vm_presses stick 120 '\r' 'Reading the system'
-vm_sees stick 600 'The multicast group of frisbeed'
+vm_sees stick 600 'Which of these'
+vm_types stick server
+vm_sees stick 30 'The multicast group of frisbeed'
 vm_types stick $GROUP
 vm_sees stick 30 'The port of frisbeed'
 vm_types stick $PORT
