@@ -81,6 +81,11 @@ cmdline 'frisbee.image=disk:*/b.ndz'
 says "never one of several" "fail frisbee.image=disk:*/b.ndz: 3 filesystems have the label or the UUID *" 'place=disk; find_media | grep fail'
 says "its disk is not among those that can be meant" "sda" "cmdline=; echo frisbee.image=disk:MY_IMAGES/b.ndz > $PROC/cmdline; place=disk; find_media; choose_disk ''; echo \$disk"
 
+cmdline frisbee.image=disk:MY_IMAGES/b.ndz
+says "which is said" 'say   sda: 2048 MB, no model, serial inner
+say   but not sdb: 1024 MB, no model, serial usb, which has the image
+fail frisbee.disk=serial:usb: 0 disks are like this' 'place=disk; find_media; choose_disk serial:usb'
+
 echo "== the image is on another disk"
 same() {	# WHAT WANTED ONE TWO
 	says "$1" "$2" "if same_disk $3 $4; then echo same; else echo other; fi"
