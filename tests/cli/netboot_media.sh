@@ -145,6 +145,13 @@ cmdline frisbee.image=https://host/b.ndz frisbee.fit=yes
 says "from a web server, which is waited for" "300 --progress=3 --fit https://host/b.ndz $DEV/sda" \
     "action=load disk=sda patience=300 keys=; choose_place; imageunzip() { echo \$STREAM_HTTP_SECONDS \"\$@\"; }; open_place ro; load_from_place"
 
+printf 'data' > "$DEV/tree-sdc1/b.ndz"
+cmdline frisbee.image=disk:STICK/b.ndz
+says "FAT, with names of any letters" "mount vfat ro,nodev,nosuid,noexec,utf8 sdc1 media" "$with open_place ro"
+sed -i 's/^sdc1 TYPE .*/sdc1 TYPE ext2/' "$T/tags"
+says "ext2, which has no journal to be left alone" "mount ext2 ro,nodev,nosuid,noexec sdc1 media" "$with open_place ro"
+sed -i 's/^sdc1 TYPE .*/sdc1 TYPE vfat/' "$T/tags"; rm "$DEV/tree-sdc1/b.ndz"
+
 echo "== a capture"
 with="action=capture disk=sda; place=disk; find_media; report() { :; }; with_progress() { shift; \"\$@\"; }; df() { printf '%s\n' x 'x 9 9 52000 9'; }; stat() { case \$2 in -c) echo \$fs ;; *) echo 77 ;; esac; };
 	imagezip() { echo imagezip \"\$@\" >&2; : > \"\$RUN/media/new.ndz\"; return \$rc; }; sync() { :; };"
