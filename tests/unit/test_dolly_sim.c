@@ -1362,7 +1362,7 @@ without_foes(const struct scene *s)
 	const size_t i = s->arity > 1;
 
 	if (of[i].nodes != s->nodes || of[i].chunks != s->chunks || of[i].arity != s->arity ||
-	    of[i].seed != s->seed)
+	    of[i].seed != s->seed || of[i].digests != s->digests)
 		known[i] = run(s);
 	of[i] = *s;
 	return &known[i];
