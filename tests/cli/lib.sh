@@ -20,6 +20,7 @@ GOLDEN=$TOP/tests/golden
 T=$(mktemp -d "${TMPDIR:-/tmp}/suite.XXXXXX")
 CLEANUP=()
 bad=0
+# What may still be mounted in $T, such as /dev, is left alone.
 at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf --one-file-system "$T"; }
 trap at_exit EXIT
 
