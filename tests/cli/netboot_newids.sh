@@ -11,8 +11,8 @@ export SHIM=${B:-$TOP/build/plain}/tests/preload/faulty.so
 STEP=${STEP:-5} LOOPS=()
 detach() {
 	local m
-	for m in system/boot/efi system/boot system/dev system/proc system/sys system/etc/fstab system/etc/initramfs-tools/conf.d/resume system part; do umount "$T/run/$m" 2> /dev/null; done
-	umount "$T/m" 2> /dev/null
+	for m in system/boot/efi system/boot system/dev system/proc system/sys system/etc/fstab system/etc/initramfs-tools/conf.d/resume system part; do umount -l "$T/run/$m" 2> /dev/null; done
+	umount -l "$T/m" 2> /dev/null
 	for m in "${LOOPS[@]}"; do losetup -d "$m"; done
 	LOOPS=()
 }
@@ -26,14 +26,14 @@ ln -s /proc/self/mounts "$T/proc/mounts"
 echo 1 > "$T/sys/block/sdb/sdb1/partition"; echo 2048 > "$T/sys/block/sdb/sdb1/start"
 ROOT=11111111-2222-3333-4444-555555555555 SWAP=77777777-2222-3333-4444-555555555555 SRV=88888888-2222-3333-4444-555555555555
 BOOT=99999999-2222-3333-4444-555555555555 FAT=4444-5555
-# Commands that change something are counted, and everything is cut off before the CUT-th of them, or in it, at its write N: CUT=12@N.
+# Commands that change something are counted, and everything is cut off before the CUT-th of them, or in it, at its access N: CUT=12@pwrite:N.
 counted() {	# NAME REAL...
 	cat > "$T/bin/$1" <<- I
 		#!/bin/bash
 		case "$1 \$*" in 'dd '*of="$T/dev"*|'tune2fs -U'*|mv*|'swaplabel -U'*|'fatlabel -i'*|xfs_db*|umount*|sync*) ;; *) exec ${@:2} "\$@" ;; esac
 		n=\$((\$(cat "$T/count") + 1)); echo \$n > "$T/count"; echo "\$n $1 \$*" >> "$T/commands"
 		[ "\$CUT" != \$n ] || kill -9 0
-		case \$CUT in \$n@*) export FAULT=change:\${CUT#*@}:kill:/dev/loop FAULT_FIRED="$T/fired" LD_PRELOAD="$SHIM" ;; esac
+		case \$CUT in \$n@*) export FAULT=\${CUT#*@}:kill:/dev/loop FAULT_FIRED="$T/fired" LD_PRELOAD="$SHIM" ;; esac
 		${@:2} "\$@"; s=\$?
 		[ ! -e "$T/fired" ] || kill -9 0
 		exit \$s
@@ -134,12 +134,15 @@ check "the serial of a FAT inside of another word stays"  eval 'debugfs -R "cat 
 echo "== $COMMANDS commands, cut off before each, and in the middle of tools"
 cuts=0 goes=0
 cut() {	# CUT
-	local wrong
+	local wrong l
 	fresh
 	CUT=$1 node give_new_ids
 	! grep -q 'new identities$' "$T/said" || return 0
 	cuts=$((cuts + 1))
-	cp "$T/disk" "$T/cut"	# what has reached the disk
+	# What has reached the disk: of a tool that is cut off, all that it has written.
+	case $1 in *@*) for l in "${LOOPS[@]}"; do blockdev --flushbufs "$l"; done ;; esac
+	[ -z "${TORN:-}" ] || head -c 16 /dev/urandom | dd of="$T/dev/sda2" bs=1 seek=1128 conv=notrunc,fsync status=none
+	cp "$T/disk" "$T/cut"
 	detach; mv "$T/cut" "$T/disk"; attach "$T/disk"
 	node load
 	if grep -qx "say loads" "$T/said"; then
@@ -152,8 +155,10 @@ cut() {	# CUT
 }
 tool() { sed -n "s/^\([0-9]*\) $1 .*/\1/p" "$T/all" | head -n 1; }
 for ((i = STEP; i <= COMMANDS; i += STEP)); do cut $i; done
+# tune2fs writes the superblock last, in pieces: with the first of them alone it is none.
+TORN=yes cut "$(tool tune2fs)@pwrite:200"
 for n in 1 2 20 60 100 300; do
-	[ $STEP != 1 ] && [ $n != 60 ] || { cut "$(tool tune2fs)@$n"; cut "$(tool xfs_db)@$n"; }
+	[ $STEP != 1 ] && [ $n != 60 ] || { cut "$(tool tune2fs)@pwrite:$n"; cut "$(tool xfs_db)@change:$n"; }
 done
 check "$cuts cuts, after $goes of them it went on with the list" [ $((cuts * STEP)) -ge 34 -a $((goes * 2)) -ge $cuts ]
 
