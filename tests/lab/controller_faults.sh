@@ -125,12 +125,12 @@ def follow(last, until):
         if until(got, key):
             return got, last
 first, cut = follow("none", lambda got, key: got and got[-1][0] == "node")
-rest, end = follow(cut, lambda got, key: got and got[-1][0] == "image" and key == "id")	# that of the whole round
+rest, end = follow(cut, lambda got, key: got and got[-1][0] == "images" and key == "id")	# that of the whole round
 print("rest", sorted(what for what, _ in rest))
 more, _ = follow(end, lambda got, key: got and got[-1][0] == "hello")
 print("end", cut != end, more[0][0])
 PY
-check "all of it" grep -q "^rest .*'image'.*'node', 'node'" "$T/seen"
+check "all of it" grep -q "^rest .*'images'.*'node', 'node'" "$T/seen"
 check "and has a number for the next time" grep -q "^end True hello" "$T/seen"
 
 echo "== one address cannot keep others from the events"
