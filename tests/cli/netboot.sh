@@ -359,7 +359,7 @@ fail the kernel of nbd://a/ does not start" "$with attach_image() { parts=loop9;
 says "one where it finds no root is loaded first, and it says why" "say sda is going to be filled from nbd://a/ while its system runs
 say its /usr is elsewhere
 say so sda is loaded first, and its system is started from it then
-daemon nbd://a/
+daemon - nbd://a/
 wait" "$with attach_image() { parts=loop9; }; find_system() { why='its /usr is elsewhere'; return 1; }
 	streamdisk() { echo 'has no ext2, ext3 or ext4 filesystem'; return 4; }; stream"
 mkdir -p "$T/own/udev/rules.d"; : > "$T/own/log"; : > "$T/own/udev/rules.d/rules"
