@@ -357,10 +357,10 @@ streamdisk boot --append=frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,11520
 fail the kernel of nbd://a/ does not start" "$with attach_image() { parts=loop9; }; find_system() { root_words='frisbee.root=1 rootflags=subvol=@'; }
 	streamdisk() { case \$1:\$* in boot:*) echo streamdisk \$*;; *nbd://a/*) return 4 ;; esac; }; stream"
 says "one where it finds no root is loaded first, and it says why" "say sda is going to be filled from nbd://a/ while its system runs
-say its /usr is elsewhere
+say the volume a/b is not linear
 say so sda is loaded first, and its system is started from it then
 daemon - nbd://a/
-wait" "$with attach_image() { parts=loop9; }; find_system() { why='its /usr is elsewhere'; return 1; }
+wait" "$with attach_image() { parts=loop9; }; find_system() { why='the volume a/b is not linear'; return 1; }
 	streamdisk() { echo 'has no ext2, ext3 or ext4 filesystem'; return 4; }; stream"
 mkdir -p "$T/own/udev/rules.d"; : > "$T/own/log"; : > "$T/own/udev/rules.d/rules"
 says "no file of ours is where the system has a folder, and udev's rules stay" "$T/own/udev/rules.d/rules" "RUN=$T/own; clear_run; find $T/own -type f"

@@ -4,14 +4,19 @@
 . "$(dirname "$0")/lib.sh"
 . "$TOP/tests/cli/boot_lib.sh"
 [ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs root"
-requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs blkid losetup cpio
+requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs blkid lvm losetup cpio
 for f in xfs btrfs; do
 	modprobe -q $f 2> /dev/null
 	grep -q -w $f /proc/filesystems || skip "the kernel here does not mount $f"
 done
 sh=sh; command -v busybox > /dev/null && sh="busybox sh"
 export SYS=$T/sys PROC=$T/proc RUN=$T/run LIB=$TOP/netboot/node
-mkdir -p "$SYS/class/block" "$PROC" "$RUN" "$T/system" "$T/mnt"
+mkdir -p "$SYS/class/block" "$PROC" "$RUN" "$T/system" "$T/mnt" "$T/lvm"
+export LVM_SYSTEM_DIR=$T/lvm LVM_SUPPRESS_FD_WARNINGS=1
+cat > "$T/lvm/lvm.conf" << CONF
+devices { use_devicesfile=0 obtain_device_list_from_udev=0 external_device_info_source="none" }
+global { activation=0 locking_dir="$T/lvm/lock" }
+CONF
 LOOPS=()
 CLEANUP+=('umount -q "$T/system/boot" "$T/system/usr" "$T/system" "$T/mnt"; for l in "${LOOPS[@]}"; do losetup -d "$l"; done')
 
@@ -78,4 +83,17 @@ left
 mkdir -p "$T/links/etc"; ln -s "$T/usr/lib" "$T/links/lib"
 status 4 "$SD" bootimage "$T/links" "$T/out"
 check "a link does not lead out of the system" grep -q "has no modules of a kernel" "$T/stderr"
+
+echo "== LVM"
+partition 32 true; P=$part
+partition 32 true; Q=$part
+pvs() { lvm "$1" --devices "/dev/$P,/dev/$Q" "${@:2}" > "$T/said" 2>&1 < /dev/null || fail "lvm $*: $(cat "$T/said")"; }
+pvs vgcreate frisbeetest "/dev/$P" "/dev/$Q"
+pvs lvcreate -y -an -Zn -Wn -L 4M -n root frisbeetest "/dev/$P"
+groups_of() { roots "$1" 'plain_groups; [ -z "$why" ] || echo "why: $why"'; }	# PARTS
+says "a group that is linear" "frisbeetest" "$(groups_of "$P $Q")"
+says "one on two disks" "why: the group frisbeetest has physical volumes on other disks" "$(groups_of "$P")"
+pvs lvcreate -y -an -Zn -Wn -i 2 -L 8M -n fast frisbeetest
+says "one with a volume that is not linear" "why: the volume frisbeetest/fast is not linear" "$(groups_of "$P $Q")"
+says "no system is found there, and why" "none: the volume frisbeetest/fast is not linear" "$(found "$P $Q")"
 finish

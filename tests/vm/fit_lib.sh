@@ -1,7 +1,7 @@
 # fit_lib.sh: what the tests of partitions that fit a larger disk share: disks with a Debian, which a
 # machine in the memory root loads with frisbee.fit=yes, and then starts from.
 #	debian_files NAME KERNEL-WORDS... < FSTAB	$T/NAME.files: a Debian with this fstab, whose
-#			service fit-test is fit_guest
+#			service fit-test is fit_guest, or $GUEST
 #	fs_at DISK MIB MIB-LONG MKE2FS-OPTIONS...	an ext4 at this place
 #	swap_at DISK MIB MIB-LONG UUID
 #	esp_at DISK MIB MIB-LONG NAME		with GRUB, and what starts the Debian
@@ -24,10 +24,13 @@ ESP_UUID=F17F-0001
 
 modules_of_debian() {	# ROOT
 	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$1" <<- 'I'
+		drivers/block/nbd.ko
 		drivers/block/virtio_blk.ko
+		drivers/net/virtio_net.ko
 		drivers/virtio
 		drivers/md/dm-mod.ko
 		fs/ext4
+		fs/xfs
 		fs/fat
 		fs/efivarfs
 		fs/autofs
@@ -42,7 +45,8 @@ ramdisk_of_debian() {	# ROOT: by its own initramfs-tools
 	local version
 	version=$(basename "$NETBOOT"/kernel/lib/modules/*)
 	cp "$NETBOOT"/kernel/boot/config-* "$1/boot"
-	cp "$NETBOOT"/kernel/boot/vmlinuz-* "$1/boot/vmlinuz"
+	cp "$NETBOOT"/kernel/boot/vmlinuz-* "$1/boot"
+	ln -s "vmlinuz-$version" "$1/boot/vmlinuz"
 	printf 'RESUME=UUID=%s\n' $SWAP_UUID > "$1/etc/initramfs-tools/conf.d/resume"
 	# Not the machine's own /dev: what a test that is ended leaves mounted in its folder is removed with it.
 	mount -t tmpfs none "$1/dev" && cp -a /dev/{null,zero,full,random,urandom,tty} "$1/dev" || fail "devices"
@@ -60,7 +64,7 @@ debian_files() {	# NAME KERNEL-WORDS... < FSTAB
 	mkdir -p "$root/boot/efi"
 	modules_of_debian "$root" || fail "modules"
 	ramdisk_of_debian "$root"
-	install -m 755 "$TOP/tests/vm/fit_guest" "$root/usr/bin/fit-test"
+	install -m 755 "$TOP/tests/vm/${GUEST:-fit_guest}" "$root/usr/bin/fit-test"
 	cat > "$root/etc/systemd/system/fit-test.service" <<- 'U'
 		[Unit]
 		After=multi-user.target

@@ -9,6 +9,11 @@ PORT=8080 SLOWLY=rate=200k
 READ_ALL='dd if=/dev/mapper/frisbee of=/dev/null bs=1M 2> /dev/null'
 FIRMWARE=()	# options of QEMU; none: BIOS
 ip link set lo up
+serve_disk() {	# NAME: the image of $T/NAME, for an empty disk
+	ln "$T/$1" "$T/disk"; ln "$T/$1.ndz" "$T/disk.ndz"
+	serve 1000000000
+	truncate -s "$(stat -c %s "$T/disk")" "$T/a"
+}
 serve() {	# BYTES in a second, until $T/rate says another number
 	echo "$1" > "$T/rate"
 	"$PYTHON" -E -S "$TOP/tests/helpers/http_slow.py" "$T/disk.ndz" $PORT "$T/rate" > "$LOGS/streaming-http.log" 2>&1 &
