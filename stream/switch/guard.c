@@ -22,6 +22,7 @@
 #include "common/base/timed.h"
 #include "stream/switch/memory.h"
 #include "stream/switch/nbd.h"
+#include "stream/switch/tell.h"
 
 enum {
 	SETTLED_US = 5 * 1000000, /* who has served as long as this was well */
@@ -54,18 +55,6 @@ make_marks(const char *path, struct err *e)
 	return 0;
 }
 
-/* What this process starts has the same protection. */
-static void
-survive_lack_of_memory(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	dprintf(fd, "-1000\n");
-	close(fd);
-}
-
 static int
 prepare(struct guard *g, struct err *e)
 {
@@ -79,7 +68,8 @@ prepare(struct guard *g, struct err *e)
 		return -1;
 	if (c->nbd == NULL) /* the memory of the machine does not depend on this server */
 		return 0;
-	survive_lack_of_memory();
+	/* Neither this process nor what it starts is ended when memory is short. */
+	tell_kernel("/proc/self/oom_score_adj", "-1000\n");
 	return memory_lock(e);
 }
 
@@ -93,8 +83,10 @@ greet(struct guard *g, struct nbd_export *x, struct err *e)
 	while ((fd = nbd_dial(g->c->socket, x, e)) < 0 && e->kind == ERR_ABSENT)
 		if (process_wait(&g->server, LOOK_US) || cancel_check(e) != 0)
 			break;
-	if (fd >= 0 && g->since_us == 0)
+	if (fd >= 0 && g->since_us == 0) {
 		g->since_us = clock_us();
+		say(stderr, "streamswitch: %s serves\n", g->c->words[0]);
+	}
 	return fd;
 }
 
@@ -205,18 +197,14 @@ may_go_on(struct guard *g, struct err *e)
 	return false;
 }
 
-/* Nothing is written to the disk of the system: it would be waited for without end.  dprintf(3) does
- * not work on /dev/kmsg, since it seeks. */
+/* Nothing is written to the disk of the system: it would be waited for without end. */
 static void
 reset_machine(const struct err *why)
 {
-	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 	char text[700];
-	int n = snprintf(text, sizeof text, "<0>frisbee: FAILED: %.600s; the machine is reset\n",
-	    why->text);
 
-	if (fd >= 0)
-		(void)!write(fd, text, (size_t)n);
+	snprintf(text, sizeof text, "<0>frisbee: FAILED: %.600s; the machine is reset\n", why->text);
+	tell_kernel("/dev/kmsg", text);
 	reboot(RB_AUTOBOOT);
 }
 

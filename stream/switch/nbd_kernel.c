@@ -1,7 +1,6 @@
 /* nbd_kernel.c: gives the kernel's NBD client its connections, by generic netlink.  guard.c calls
  * this, in its one thread.  A kernel that is older than 4.12 does not have this interface. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/genetlink.h>
 #include <linux/nbd-netlink.h>
@@ -13,6 +12,7 @@
 
 #include "common/base/rd.h"
 #include "stream/switch/nbd.h"
+#include "stream/switch/tell.h"
 
 enum {
 	MESSAGE_BYTES = 4096, /* several times an answer */
@@ -192,14 +192,11 @@ path_of(char *path, size_t cap, const char *device, const char *file)
 static void
 send_again_soon(const char *device)
 {
-	char path[80];
+	char path[80], text[16];
 
 	path_of(path, sizeof path, device, "queue/io_timeout");
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	dprintf(fd, "%d\n", AGAIN_MS);
-	close(fd);
+	snprintf(text, sizeof text, "%d\n", AGAIN_MS);
+	tell_kernel(path, text);
 }
 
 int
