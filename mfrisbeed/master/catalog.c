@@ -210,26 +210,37 @@ by_name(const FTSENT **a, const FTSENT **b)
 }
 
 static int
+list_one(struct listing *l, FTS *all, FTSENT *at, const char *folder, struct err *e)
+{
+	const char *name = at->fts_path + strlen(folder);
+
+	name += strspn(name, "/");
+	if (at->fts_level == 0 && at->fts_errno != 0) {
+		errno = at->fts_errno;
+		return err_os(e, "%s", folder);
+	}
+	if (at->fts_level > 0 && at->fts_name[0] == '.') {
+		fts_set(all, at, FTS_SKIP);
+		return 0;
+	}
+	l->more |= at->fts_info == FTS_DNR; /* who knows what is in that folder */
+	return may_be_image(at, name) && !is_hidden(l->settings, folder, name) ? list_name(l, name, e) : 0;
+}
+
+static int
 list_folder(struct listing *l, const char *folder, struct err *e)
 {
 	char *const roots[] = { (char *)folder, NULL };
-	FTS *all = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, by_name);
+	FTS *all = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_NOSTAT, by_name);
 	FTSENT *at;
 	int rc = 0;
 
 	if (all == NULL)
 		return err_os(e, "%s", folder);
-	while (rc == 0 && (at = fts_read(all)) != NULL) {
-		const char *name = at->fts_path + strlen(folder) + (at->fts_level > 0);
-		if (at->fts_level == 0 && at->fts_errno != 0) {
-			errno = at->fts_errno;
-			rc = err_os(e, "%s", folder);
-		} else if (at->fts_level > 0 && at->fts_name[0] == '.') {
-			fts_set(all, at, FTS_SKIP);
-		} else if (may_be_image(at, name) && !is_hidden(l->settings, folder, name)) {
-			rc = list_name(l, name, e);
-		}
-	}
+	while (rc == 0 && (at = fts_read(all)) != NULL)
+		rc = list_one(l, all, at, folder, e);
+	if (rc == 0 && errno != 0)
+		rc = err_os(e, "%s", folder);
 	fts_close(all);
 	return rc;
 }

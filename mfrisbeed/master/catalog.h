@@ -26,8 +26,8 @@ int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
 /* Calls each() for the images that have names: those of the configuration, and the files
  * below `images` and `uploads` whose names end in .ndz, at most CATALOG_MOST.  The entry is
- * each()'s until it returns.  *more: there are others, here or at a parent.  ERR_IO: a folder
- * cannot be read; ERR_NOMEM. */
+ * each()'s until it returns.  *more: there may be others, here or at a parent.  ERR_IO: one of
+ * the two folders cannot be read; ERR_NOMEM. */
 enum { CATALOG_MOST = 4096 };
 int catalog_each(const struct settings *,
     void (*each)(void *arg, const char *name, const struct catalog_entry *), void *arg,

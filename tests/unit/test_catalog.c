@@ -84,11 +84,29 @@ test_more(void)
 	T_CHECK(list("") == -1 && e.kind == ERR_IO && strstr(e.text, "images") != NULL);
 }
 
+/* The folder may be a link, and its path may end in a slash, as files below it are found. */
+static void
+test_path_of_folder(void)
+{
+	static const char *const paths[] = { "linked", "other/", "linked/", "other//" };
+	char statements[400];
+
+	T_CHECK(mkdir(in_scratch("other"), 0700) == 0 && mkdir(in_scratch("other/sub"), 0700) == 0);
+	T_CHECK(symlink("other", in_scratch("linked")) == 0);
+	put("other/x.ndz"), put("other/sub/y.ndz");
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		snprintf(statements, sizeof statements, "images %s\n", in_scratch(paths[i]));
+		T_CHECK(list(statements) == 0);
+		T_CHECK(strcmp(listed, "sub/y.ndz 3;x.ndz 3;a.ndz 3;up.ndz 3;") == 0);
+	}
+}
+
 int
 main(void)
 {
 	scratch_init();
 	test_each_once();
+	test_path_of_folder();
 	test_more();
 	return t_done();
 }
