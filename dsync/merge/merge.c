@@ -416,8 +416,9 @@ merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
 		rc = merge_stream(&w, from, r, e);
 	if (w.journal != NULL)
 		r->state = *journal_state(w.journal);
-	/* Remove a file that this call made and wrote nothing to. */
-	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0)
+	/* Remove a file that this call made and wrote nothing to, unless the journal says that it is there. */
+	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0 &&
+	    (journal_state(w.journal)->flags & TARGET_PENDING) == 0)
 		unlink(cfg->target);
 	r->unseen = w.target != NULL && disk_unseen(w.target);
 	work_end(&w);

@@ -101,4 +101,10 @@ done
 rmdir "$T/mnt"; mv "$T/mounted" "$T/mnt"
 check "it is mounted: the rest goes to it" j --recover
 check "equal" cmp "$T/dev" "$T/mnt/copy"
+
+# A first copy whose file cannot get its size: what the journal has goes to it when it can.
+k() { "$BIN/dmmerge" --journal="$T/j4" "$@" "$T/late"; }
+check "a file cannot get its size" grep -q "late: setting its size to 5000000 bytes" <(trap '' XFSZ; ulimit -f 700; k -q < "$T/full" 2>&1)
+check "the rest goes to it" k -q --recover
+check "equal" cmp "$T/dev" "$T/late"
 finish
