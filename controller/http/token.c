@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,6 +26,20 @@ make(const char *path, struct err *e)
 	return rc;
 }
 
+/* One wrong line may be among tokens that others have. */
+static int
+keep_old(const char *path, struct err *e)
+{
+	char *old;
+
+	if (asprintf(&old, "%s.old", path) < 0)
+		return err_nomem(e, path);
+	log_warn("%s: it is %s now, and another one takes its place", e->text, old);
+	int rc = replace_name(path, old, 0, e);
+	free(old);
+	return rc;
+}
+
 int
 token_make(const char *path, struct err *e)
 {
@@ -32,8 +48,8 @@ token_make(const char *path, struct err *e)
 	if (token_first(path, text, e) == 0)
 		return 0;
 	if (e->kind == ERR_FORMAT)
-		log_warn("%s: another one takes its place", e->text);
-	return e->kind == ERR_FORMAT || e->os == ENOENT ? make(path, e) : -1;
+		return keep_old(path, e) == 0 ? make(path, e) : -1;
+	return e->os == ENOENT ? make(path, e) : -1;
 }
 
 int

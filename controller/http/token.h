@@ -7,8 +7,8 @@
 
 enum { TOKEN_TEXT_BYTES = 2 * KEYFILE_SECRET_BYTES + 1 };
 
-/* Make the file with one random token, for this user alone, unless it has some.
- * ERR_IO; ERR_REFUSED. */
+/* Make the file with one random token, for this user alone, unless it has some.  One that is no
+ * file of tokens is kept as PATH.old.  ERR_IO; ERR_REFUSED. */
 int token_make(const char *path, struct err *);
 /* Read the digits of the first token of the file.  Errors of keyfile_read_tokens(). */
 int token_first(const char *path, char text[TOKEN_TEXT_BYTES], struct err *);

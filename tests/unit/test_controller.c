@@ -242,7 +242,8 @@ test_tokens_cut(void)
 static void
 test_tokens(void)
 {
-	char path[300], token[TOKEN_TEXT_BYTES], again[TOKEN_TEXT_BYTES], header[100];
+	char path[300], old[310], token[TOKEN_TEXT_BYTES], again[TOKEN_TEXT_BYTES], header[100];
+	static struct keyfile_tokens t;
 	struct err e;
 	struct stat st;
 
@@ -260,6 +261,11 @@ test_tokens(void)
 	put(path, "0123456789abcdef0123456789abcdef0123456789abcdef\n"); /* one of before */
 	T_CHECK(token_first(path, again, &e) != 0 && e.kind == ERR_FORMAT && strstr(e.text, "line 1 is no token") != NULL);
 	T_CHECK(token_make(path, &e) == 0 && token_first(path, again, &e) == 0 && strcmp(again, token) != 0);
+	put_tokens(path, "0g"); /* a slip of the pen */
+	T_CHECK(token_make(path, &e) == 0 && !counts(path, '0') && token_first(path, again, &e) == 0);
+	snprintf(old, sizeof old, "%s.old", path);
+	T_CHECK(access(path, F_OK) == 0 && keyfile_read_tokens(old, &t, &e) != 0 && strstr(e.text, "line 4 is no token") != NULL);
+	T_CHECK(stat(old, &st) == 0 && (st.st_mode & 077) == 0 && unlink(old) == 0);
 	put_tokens(path, "0123f");
 	T_CHECK(token_first(path, token, &e) == 0 && token[0] == '0');
 	T_CHECK(counts(path, '0') && counts(path, '3') && counts(path, 'f') && !counts(path, '4') && !counts(path, 'F'));
