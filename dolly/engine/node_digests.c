@@ -59,7 +59,7 @@ node_hear_digests(struct node *n, const struct msg *m, struct err *e)
 		if (chunkmap_has(&d->said, chunk) && !is_same(&d->of[chunk], m->digests[i]))
 			return err_set(e, ERR_REFUSED,
 			    "the server says that chunk %u is another one than before: what it "
-			    "serves has changed", chunk);
+			    "serves has changed, or is packed in another way", chunk);
 		hear(n, chunk, m->digests[i]);
 	}
 	node_check_whole(n);
