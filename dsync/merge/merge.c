@@ -342,11 +342,11 @@ check_pending(struct work *w, struct err *e)
 	    why.text, w->path);
 }
 
-/* Open the target that the interrupted merge was writing to.  It is there: its name was on the disk
+/* Open the target that an interrupted merge was writing to.  It is there: its name was on the disk
  * before the journal spoke of the merge.  So a file that is missing was removed, or its filesystem is
  * not mounted, and a new one would fill another filesystem. */
 static int
-open_pending_target(struct work *w, struct err *e)
+open_begun_target(struct work *w, struct err *e)
 {
 	if (access(w->cfg->target, F_OK) == 0 || errno != ENOENT)
 		return open_target(w, false, e);
@@ -366,12 +366,20 @@ begin(struct work *w, const struct merge_config *cfg, struct merge_report *r, st
 		return -1;
 	if ((journal_state(w->journal)->flags & TARGET_PENDING) == 0)
 		return 0;
-	if (open_pending_target(w, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
+	if (open_begun_target(w, e) != 0 || check_pending(w, e) != 0 || roll(w, e) != 0)
 		return err_ctx(e, "an interrupted merge cannot be finished");
 	stream_in_close(w->in);
 	w->in = NULL;
 	r->rolled_forward = true;
 	return 0;
+}
+
+static int
+open_for(struct work *w, const struct stream_head *h, struct err *e)
+{
+	if ((journal_state(w->journal)->flags & TARGET_INCOMPLETE) != 0)
+		return open_begun_target(w, e);
+	return open_target(w, (h->flags & STREAM_FULL) != 0, e);
 }
 
 /* Make the name of a target that is a new file survive a power cut.  From then on the journal may say
@@ -390,7 +398,7 @@ merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct e
 	if (stream_in_open(&w->in, from, 0, UINT64_MAX, e) != 0)
 		return -1;
 	r->head = *stream_in_head(w->in);
-	if (w->target == NULL && open_target(w, (r->head.flags & STREAM_FULL) != 0, e) != 0)
+	if (w->target == NULL && open_for(w, &r->head, e) != 0)
 		return -1;
 	if (gate(journal_state(w->journal), &r->head, &says, e) != 0 && !w->cfg->force)
 		return err_ctx(e, "%s", w->cfg->target);
@@ -418,7 +426,7 @@ merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
 		r->state = *journal_state(w.journal);
 	/* Remove a file that this call made and wrote nothing to, unless the journal says that it is there. */
 	if (rc != 0 && !there && w.target != NULL && disk_size_bytes(w.target) == 0 &&
-	    (journal_state(w.journal)->flags & TARGET_PENDING) == 0)
+	    (journal_state(w.journal)->flags & (TARGET_PENDING | TARGET_INCOMPLETE)) == 0)
 		unlink(cfg->target);
 	r->unseen = w.target != NULL && disk_unseen(w.target);
 	work_end(&w);

@@ -107,4 +107,15 @@ k() { "$BIN/dmmerge" --journal="$T/j4" "$@" "$T/late"; }
 check "a file cannot get its size" grep -q "late: setting its size to 5000000 bytes" <(trap '' XFSZ; ulimit -f 700; k -q < "$T/full" 2>&1)
 check "the rest goes to it" k -q --recover
 check "equal" cmp "$T/dev" "$T/late"
+
+# The same in place, and there, too, nothing fills the folder beneath.
+l() { "$BIN/dmmerge" --journal="$T/j5" -q --in-place "$@" "$T/mnt/late"; }
+check "a file cannot get its size" grep -q "late: setting its size to 5000000 bytes" <(trap '' XFSZ; ulimit -f 700; l < "$T/full" 2>&1)
+mv "$T/mnt" "$T/mounted"; mkdir "$T/mnt"
+status 1 l < "$T/full"
+check "refused: $(cat "$T/stderr")" grep -q "mnt/late: does not exist; mount its filesystem, or, .* remove $T/j5 and send" "$T/stderr"
+check "and no file is made" [ ! -e "$T/mnt/late" ]
+rmdir "$T/mnt"; mv "$T/mounted" "$T/mnt"
+check "it is mounted: a full copy goes to it" l < "$T/full"
+check "equal" cmp "$T/dev" "$T/mnt/late"
 finish
