@@ -24,6 +24,10 @@ disk() {	# NAME SECTORS [REMOVABLE]
 	echo "${3:-0}" > "$SYS/block/$1/removable"
 }
 
+echo "== parts"
+# They are one program: of two functions with one name, the one of the last part counts.
+check "no function is there twice" [ -z "$(cat "$TOP"/netboot/init "$LIB"/* | grep -o '^[a-z_]*()' | sort | uniq -d)" ]
+
 echo "== words"
 cmdline 'quiet frisbee.port=1 xfrisbee.port=9 frisbee.port=22 frisbee.options=-z,-T,9 frisbee.image=*'
 says "the last one counts" 22 'arg port 7'

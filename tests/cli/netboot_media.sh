@@ -13,7 +13,7 @@ init() {
 		tag_of() { sed -n "s/^$1 $2 //p" "'"$T"'/tags"; }
 		mount() { echo "mount $2 $4 ${5##*/} ${6#$RUN/}"; rm -rf "$RUN/media"; ln -sfn "$DEV/tree-${5##*/}" "$RUN/media"; }
 		umount() { rm "$RUN/media"; }
-		device_of() { case $1 in "$RUN"/media*) echo "$media_part" ;; *) cat "'"$T"'/below" ;; esac; }
+		df() { case $2 in "$RUN"/media*) printf "x\n%s\n" "$DEV/$media_part" ;; *) printf "x\n%s\n" "$(cat "'"$T"'/below")" ;; esac; }
 		eval "$2"' sh "$TOP/netboot/init" "$1" 2>&1
 }
 says() {	# WHAT WANTED CODE
@@ -33,7 +33,13 @@ part() {	# DISK PARTITION TYPE UUID [LABEL]
 	printf '%s TYPE %s\n%s UUID %s\n' "$2" "$3" "$2" "$4" >> "$T/tags"
 	[ -z "${5:-}" ] || echo "$2 LABEL $5" >> "$T/tags"
 }
-echo sdz > "$T/below"
+# node NAME IN-SYS DEVICE: /dev/NAME has the number of DEVICE here, which the kernel calls IN-SYS.
+node() {
+	mkdir -p "$SYS/dev/block" "$DEV/$(dirname "$1")" "$SYS/devices/$2"
+	ln -sfn "$3" "$DEV/$1"; ln -sfn "$SYS/devices/$2" "$SYS/dev/block/$(stat -L -c '%Hr:%Lr' "$3")"
+}
+node sdb1 sdb1 /dev/zero; node sdc1 sdc1 /dev/full; node mapper/vg-lv dm-0 /dev/null
+echo none > "$T/below"
 disk sda 4000000 0 inner; disk sdb 2000000 0 usb; disk sdc 2000000 1 stick
 part sda sda1 ext4 aaaa-1; part sdb sdb1 ext4 bbbb-1 "MY IMAGES"; part sdc sdc1 vfat CCCC-1 STICK; part sdc sdc2 ntfs 77
 
@@ -118,13 +124,16 @@ says "under another name" "fail sdb1 is on sdb, which is the same disk as sdx, o
 rm -r "$SYS/block/sdx"
 # A volume of LVM on sda2, and a loop device of a file on it.
 mkdir -p "$SYS/class/block/dm-0/slaves/sda2" "$SYS/class/block/loop0/loop" "$SYS/block/sda/sda2"; echo 2 > "$SYS/block/sda/sda2/partition"
-echo /image/file > "$SYS/class/block/loop0/loop/backing_file"; echo dm-0 > "$T/below"
+echo /image/file > "$SYS/class/block/loop0/loop/backing_file"; echo "$DEV/mapper/vg-lv" > "$T/below"
+mkdir -p "$SYS/block/loop0/loop0p1"; echo 1 > "$SYS/block/loop0/loop0p1/partition"; echo 0 > "$SYS/block/loop0/size"
 says "what a volume is on" sda 'disks_below dm-0'
 says "what a loop device is on" sda 'disks_below loop0'
+says "and a partition of it" sda 'disks_below loop0p1'
+says "a disk that is unknown" "" 'disks_below sdz'
 echo "none /image tmpfs rw 0 0" | sed "s| /image| $IMAGES|" > "$PROC/mounts"
 cmdline 'frisbee.image=/image/b.ndz'
 says "a mounted volume of it" "fail dm-0 is on sda itself: the image has to be on another disk" 'action=capture disk=sda; choose_place; open_place rw; echo on'
-: > "$T/below"; : > "$IMAGES/b.ndz"
+echo server:/export > "$T/below"; : > "$IMAGES/b.ndz"
 says "what is on no disk of this machine" "$IMAGES/b.ndz" 'action=load disk=sda; choose_place; open_place ro; echo $image_file'
 : > "$PROC/mounts"
 says "nothing is mounted" "fail nothing is mounted at /image: a hook of before/ can do it" 'action=load disk=sda; choose_place; open_place ro; echo on'
