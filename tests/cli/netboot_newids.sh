@@ -195,6 +195,14 @@ fresh; echo core | dd of="$T/dev/sda" bs=512 seek=2040 conv=notrunc status=none;
 said "fail sda is loaded, but its filesystems have their old identities: there are no 64 free sectors in front of the first partition, where the list of changes is kept"
 check "nothing has changed" [ "$(ids)" = "$OLD_IDS" ]
 
+echo "== what begins anew leaves nothing mounted"
+fresh
+words frisbee.onfail=retry
+node '. "$LIB/../init"; say() { echo "say $*"; }; pause_after_failure() { :; }; reboot() { echo reboot; exit; }
+	mkdir -p "$RUN/system" "$RUN/part"; command mount "$DEV/sda2" "$RUN/system"; command mount "$DEV/sda4" "$RUN/system/boot"; command mount "$DEV/sda5" "$RUN/part"; fail why'
+said "say FAILED: why"
+check "nothing: $(grep " $T/run/" /proc/self/mounts)" eval '! grep -q " $T/run/" /proc/self/mounts && ! grep reboot "$T/said"'
+
 echo "== only what another disk has, too"
 words frisbee.order=1-2 frisbee.personalise=uuids
 fresh; truncate -s 4M "$T/other"; quietly mkswap -U $SWAP "$T/other"; loop "$T/other" sdb1 0 4
