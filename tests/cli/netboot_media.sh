@@ -185,10 +185,12 @@ captures "what failed" "$heading
 $verified
 fail sda is not captured: imagezip's exit status is 3" 'rc=3;'
 cmdline "$words frisbee.options=--encrypt,k"
+: > "$DEV/tree-sdb1/new.ndz.sig"
 captures "one that is encrypted is not compared" "say the image has no signature, so it is not compared with the disk
 $heading
 imagezip --progress=3 --encrypt k $DEV/sda $RUN/media/new.ndz
 sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz"
+check "and has no signature of an older one" [ ! -e "$DEV/tree-sdb1/new.ndz.sig" ]
 cmdline "$words"
 captures "onto FAT, with a limit, and advice when it fails" "$heading
 imagezip --progress=3 --limit=4000 ${verified#*progress=3 }
