@@ -195,6 +195,7 @@ refused "personalise: there is no room for a new /etc/fstab" sh -c '{ cat /dev/z
 refused "personalise: there is no room for a new /boot/initrd.img-6.1" sh -c 'head -c 3M /dev/urandom > boot/initrd.img-6.1'
 refused "personalise: the system is suspended: its memory is in /swapfile" sh -c 'echo "/swapfile none swap sw 0 0" >> etc/fstab; { head -c 4086 /dev/zero; echo S1SUSPEND; } > swapfile'
 refused "personalise: /boot/grub/i386-pc/load.cfg: GRUB in front of the first partition finds its files by this UUID" sh -c "mkdir boot/grub/i386-pc; echo search.fs_uuid $ROOT > boot/grub/i386-pc/load.cfg"
+refused "personalise: /etc/systemd/system/a.swap: systemd wants this UUID in the name of the unit, too" sh -c "mkdir -p etc/systemd/system; echo What=/dev/disk/by-uuid/$SWAP > etc/systemd/system/a.swap"
 refused "the /boot of the system (LABEL=else) is not on sda" sed -i "s/UUID=$BOOT/LABEL=else/" etc/fstab
 fresh; printf 'S1SUSPEND\0' | dd of="$T/dev/sda3" bs=1 seek=4086 conv=notrunc status=none; node give_new_ids
 said "fail sda is loaded, but its filesystems have their old identities: the system is suspended: its memory is on sda3"
