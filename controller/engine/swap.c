@@ -332,6 +332,18 @@ check_nodes(const struct swap_wish *wish, unsigned n, struct err *e)
 	return 0;
 }
 
+/* Would a node take this image from elsewhere (netboot/node/media)? */
+static bool
+is_elsewhere(const char *image)
+{
+	static const char *const places[] = { "http://", "https://", "disk:", "/image/" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (strncmp(image, places[i], strlen(places[i])) == 0)
+			return true;
+	return false;
+}
+
 static int
 check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 {
@@ -344,6 +356,10 @@ check_wish(const struct swap *w, const struct swap_wish *wish, struct err *e)
 		return err_set(e, ERR_USAGE,
 		    "an order cannot name the image \"%.100s\": letters, digits and "
 		    "= . , : _ / + %% * ? - only",
+		    wish->image);
+	if (is_elsewhere(wish->image))
+		return err_set(e, ERR_USAGE,
+		    "an order cannot name the image \"%.100s\": a node would not take it from a server",
 		    wish->image);
 	if (wish->timeout_s < SWAP_TIMEOUT_MIN_S || wish->timeout_s > SWAP_TIMEOUT_MAX_S)
 		return err_set(e, ERR_USAGE, "timeout_s is from %d to %d", SWAP_TIMEOUT_MIN_S,

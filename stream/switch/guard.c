@@ -29,7 +29,7 @@ enum {
 	DEATHS_MAX = 10,          /* one after the other, of servers that had not settled */
 	PAUSE_US = 500000,        /* behind the second of such deaths, and each later one */
 	LOOK_US = 100000,
-	LATER_US = 1000000, /* the kernel has noticed then that a connection has ended */
+	LATER_US = 1000000, /* the kernel is given a connection as often: it takes it when the last has ended */
 	FLUSH_US = 600 * 1000000, /* as streamdisk has it, for the last flush */
 };
 
@@ -131,9 +131,13 @@ connect_kernel(struct guard *g, struct err *e)
 {
 	if (!g->served)
 		return connect_first(g, e);
-	if (connect_again(g, e) != 0)
-		return -1;
-	return process_wait(&g->server, LATER_US) || !is_used(g) ? 0 : connect_again(g, e);
+	for (int s = 0; s < SETTLED_US / LATER_US; s++) {
+		if (connect_again(g, e) != 0)
+			return -1;
+		if (process_wait(&g->server, LATER_US) || !is_used(g) || cancel_signal() != 0)
+			break;
+	}
+	return 0;
 }
 
 /* Wait for the end of the server, and end it when this process is told to end. */

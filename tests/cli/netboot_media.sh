@@ -58,6 +58,10 @@ for image in disk:STICK disk:STICK/ disk:/b.ndz disk:STICK/a/ disk:STICK/../b.nd
 	cmdline "frisbee.image=$image"
 	says "not $image" "fail frisbee.image=$image: an image is a name, http://..., https://..., disk:NAME/PATH with the label or the UUID of a filesystem, or /image/PATH" 'action=capture; choose_place'
 done
+for words in 'frisbee.group=239.192.7.7' 'frisbee.server=10.9.0.1'; do
+	cmdline "frisbee.image=/proj/lab/b.ndz $words"
+	says "a name of a master server may begin with a slash: $words" server 'action=load; choose_place; echo $place'
+done
 cmdline 'frisbee.image=https://me:secret@host/b.ndz'
 says "a web server takes no image, and a password is not shown" "fail frisbee.image=https://host/b.ndz: a web server takes no image" 'action=capture; choose_place'
 says "its host is what the network has to reach" "host" 'web_host'

@@ -201,6 +201,14 @@ test_stop_and_time(void)
 		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
 	}
 	strcpy(wish.words, "frisbee.hostname=dhcp  frisbee.disk=size:1G");
+	static const char *const elsewhere[] = { "disk:a/b", "/image/b", "http://a/b", "https://a/b" };
+	char named[sizeof wish.image];
+	strcpy(named, wish.image);
+	for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+		strcpy(wish.image, elsewhere[i]);
+		T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) != 0 && e.kind == ERR_USAGE);
+	}
+	strcpy(wish.image, named);
 	T_CHECK(swap_start(&w, start, &wish, &id, &again, &e) == 0);
 	swap_free(&w);
 }
