@@ -190,7 +190,11 @@ serve(const struct opts *o, struct err *e)
 	struct sigaction hangup = { .sa_handler = on_hangup };
 
 	openfiles_allow(UINT64_MAX);
-	if (prepare(o, &c, e) != 0 || master_new(&running, &c, e) != 0)
+	if (prepare(o, &c, e) != 0) {
+		starter_leave(c.starter);
+		return -1;
+	}
+	if (master_new(&running, &c, e) != 0)
 		return -1;
 	sigaction(SIGHUP, &hangup, NULL);
 	if (!o->only_local)

@@ -283,6 +283,16 @@ starter_new(struct starter **out, const char *program, const char *lock, struct 
 }
 
 void
+starter_leave(struct starter *s)
+{
+	if (s == NULL)
+		return;
+	close(s->sock);
+	process_forget(&s->process);
+	free(s);
+}
+
+void
 starter_free(struct starter *s)
 {
 	if (s == NULL)

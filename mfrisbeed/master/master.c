@@ -101,8 +101,10 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 {
 	struct master *m = calloc(1, sizeof *m);
 
-	if (m == NULL)
+	if (m == NULL) {
+		starter_leave(c->starter);
 		return err_nomem(e, "a master server");
+	}
 	m->config = c;
 	m->loop.epoll = m->lock = -1;
 	challenge_init(&m->challenge);
@@ -132,6 +134,8 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 	if (rc == 0)
 		rc = watch_own(m, e);
 	if (rc != 0) {
+		if (m->sessions == NULL) /* whose it is otherwise */
+			starter_leave(c->starter);
 		master_free(m);
 		return -1;
 	}

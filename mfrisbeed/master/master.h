@@ -11,7 +11,7 @@ struct master_config {
 	const char *file; /* configuration (settings.h), which master_reload() reads again */
 	const char *addr; /* address at which it listens; NULL: all */
 	uint16_t port;    /* 0: any free one */
-	struct starter *starter; /* of the sessions; taken over by master_new() when it succeeds */
+	struct starter *starter; /* of the sessions; taken over by master_new() in any case */
 	const char *local; /* the path of a socket for programs of this host (local.h); NULL: none */
 	int local_fd;      /* that listens there */
 	bool only_local;   /* nobody else is heard */
