@@ -5,7 +5,7 @@ needs_uefi
 uefi_disk 32
 streams uefi "frisbee.stream=record=/run/record,$SLOWLY"
 logged_in uefi /dev/mapper/frisbee2
-vm_types uefi 'cp /proc/$(pidof @nbdkit)/root/run/record /srv/record; sync; echo the record has $(head -c 8 /srv/record)'
+vm_types uefi 'r=/proc/$(pidof @nbdkit)/root/run/record; until [ -e $r ]; do sleep 1; done; cp $r /srv/record; sync; echo the record has $(head -c 8 /srv/record)'
 vm_sees uefi 200 'the record has NDZORDER'
 becomes_whole uefi
 tree_of "$T/a" "$T/tree"
