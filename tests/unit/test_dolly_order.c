@@ -436,6 +436,21 @@ test_dials(void)
 	T_CHECK(dials_when(&d, a, 1, now_us + 61 * s_us) == now_us + 61 * s_us);
 }
 
+/* Adds so many guests, each of a port and a place of its own. */
+static void
+add_guests(struct roster *r, struct member **m, uint16_t n)
+{
+	struct err e;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const struct roster_guest g = { .port = i,
+			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
+		m[i] = roster_add(r, &g, &e);
+		if (!T_CHECK(m[i] != NULL))
+			abort();
+	}
+}
+
 /* A healthy node between two bad ones: it is cleared when both are suspects, or one of them, while
  * somebody says of the other one that it is the cause.  Who has said so itself is not cleared. */
 static void
@@ -443,15 +458,8 @@ test_who_was_suspected_by_suspects_is_cleared(void)
 {
 	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
 	struct member *m[4];
-	struct err e;
 
-	for (uint16_t i = 0; i < 4; i++) {
-		const struct roster_guest g = { .port = i,
-			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
-		m[i] = roster_add(&r, &g, &e);
-		if (!T_CHECK(m[i] != NULL))
-			abort();
-	}
+	add_guests(&r, m, 4);
 	judge_word(&r, &m[1]->judge, m[0]->id);
 	T_CHECK(!judge_suspects(&r, m[1]));
 	judge_word(&r, &m[1]->judge, m[2]->id);
@@ -484,14 +492,9 @@ test_words_of_suspects_make_room(void)
 {
 	struct roster r = { .arity = 1, .rack = ROSTER_NO_RACK };
 	struct member *m[JUDGE_WORDS + 3];
-	struct err e;
 
+	add_guests(&r, m, JUDGE_WORDS + 3);
 	for (uint16_t i = 0; i < JUDGE_WORDS + 3; i++) {
-		const struct roster_guest g = { .port = i,
-			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
-		m[i] = roster_add(&r, &g, &e);
-		if (!T_CHECK(m[i] != NULL))
-			abort();
 		m[i]->judge.suspect = i % 9 != 0; /* not the first one, and the last but one */
 		if (i > 0)
 			judge_word(&r, &m[0]->judge, m[i]->id);
@@ -541,13 +544,7 @@ test_only_parents_that_serve_others_are_believed(void)
 	struct member *m[4];
 	struct err e;
 
-	for (uint16_t i = 0; i < 4; i++) {
-		const struct roster_guest g = { .port = i,
-			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
-		m[i] = roster_add(&r, &g, &e);
-		if (!T_CHECK(m[i] != NULL))
-			abort();
-	}
+	add_guests(&r, m, 4);
 	m[3]->judge.suspect = true;
 	T_CHECK(roster_place_all(&r, &e) == 0);
 	pass_enough(m[2], 0); /* the second one serves the third one; */
@@ -580,13 +577,7 @@ test_the_first_that_is_doubted(void)
 	struct member *m[4];
 	struct err e;
 
-	for (uint16_t i = 0; i < 4; i++) {
-		const struct roster_guest g = { .port = i,
-			.spot = { i, ROSTER_NO_RACK, ROSTER_NOT_LISTED } };
-		m[i] = roster_add(&r, &g, &e);
-		if (!T_CHECK(m[i] != NULL))
-			abort();
-	}
+	add_guests(&r, m, 4);
 	T_CHECK(roster_place_all(&r, &e) == 0);
 	T_CHECK(roster_first_doubted(&r) == NULL);
 	for (int i = 0; i < 3; i++)
