@@ -45,8 +45,8 @@ enum msg_type {
 	MSG_WHOLE,  /* node to server: all chunks are installed */
 	MSG_FAILED, /* node to server: text: why the node gives up */
 	MSG_HELLO,  /* child to parent, first: id of the child, key of the parent */
-	MSG_WANT,   /* child to parent: ranges of chunks; node to server: of those whose digests
-	             * it lacks */
+	MSG_WANT,   /* child to parent: ranges of chunks, or none: its own children hold it up;
+	             * node to server: of those whose digests it lacks */
 	MSG_DATA,   /* parent to child: chunk, offset, length, a piece */
 	MSG_REPORT, /* node to server: links, what the node has measured of them */
 	MSG_LEAF,   /* server to node: id: this child is not waited for */

@@ -150,6 +150,7 @@ node_act(struct node *n, uint64_t now_us)
 	node_flush_asks(n);
 	node_check_whole(n); /* perhaps the server has to be asked for digests again */
 	node_report(n);
+	node_excuse_itself(n);
 }
 
 int

@@ -111,6 +111,8 @@ node_hear_child(struct node *n, struct peer *p, const struct msg *m, struct err 
 	if (m->type != MSG_WANT)
 		return err_set(
 		    e, ERR_FORMAT, "a child sent a message that is not for parents");
+	if (m->nranges == 0)
+		spread_excuse(p->child);
 	for (unsigned i = 0; i < m->nranges; i++) {
 		const struct msg_range *g = &m->ranges[i];
 		for (uint32_t c = g->first; c < g->first + g->count; c++) {

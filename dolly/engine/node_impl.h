@@ -151,6 +151,9 @@ void node_parent_forget(struct node *, const struct peer *);
 void node_parent_sent(struct node *, uint32_t bytes);
 void node_parent_is_good(struct node *);
 void node_parent_damaged(struct node *, uint32_t from);
+/* Tells the parent that this node does not read what it sends because its own children do not
+ * take it, if it is so. */
+void node_excuse_itself(struct node *);
 /* Could the parent send something now? */
 bool node_parent_could_send(const struct node *);
 /* How long the node has waited for the parent: messages came; the time is `now_us`. */

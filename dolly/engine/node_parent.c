@@ -109,6 +109,15 @@ node_parent_damaged(struct node *n, uint32_t from)
 		up->link.damaged++;
 }
 
+void
+node_excuse_itself(struct node *n)
+{
+	struct peer *p = n->parent.peer;
+
+	if (p != NULL && p->out.len == 0 && n->putting.now == 0 && node_must_wait(n, p))
+		peer_say(p, &(struct msg){ .type = MSG_WANT });
+}
+
 bool
 node_parent_could_send(const struct node *n)
 {

@@ -135,6 +135,8 @@ on_hello(struct dolly_server *s, struct peer *p, const struct msg *h)
 static int
 on_want(struct dolly_server *s, struct peer *p, const struct msg *m)
 {
+	if (m->nranges == 0)
+		spread_excuse(p->child);
 	for (unsigned i = 0; i < m->nranges; i++) {
 		const struct msg_range *g = &m->ranges[i];
 		for (uint32_t c = g->first;

@@ -250,6 +250,14 @@ spread_set_leaf(struct spread_child *c)
 	c->leaf = true;
 }
 
+void
+spread_excuse(struct spread_child *c)
+{
+	c->late = false;
+	c->late_us = c->looked_us;
+	c->late_bytes = c->bytes;
+}
+
 uint32_t
 spread_wanted(const struct spread_child *c)
 {
@@ -462,8 +470,8 @@ bytes_in(uint64_t us, uint64_t bytes_per_s)
 	return bytes_per_s / 1000000 * us + bytes_per_s % 1000000 * us / 1000000;
 }
 
-/* Who takes too little for this part of the deadline is late.  A tree waits for so long once
- * on each of its levels: who is held up by a child takes little, too, until this one is late. */
+/* Who takes too little for this part of the deadline is late.  A tree waits for so long once: who
+ * is held up by a child takes little, too, until this one is late, and is excused until then. */
 enum { LATE_PART = 8 };
 
 static bool

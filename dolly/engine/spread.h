@@ -111,6 +111,9 @@ uint32_t spread_next_wanted(const struct spread *, uint32_t from, bool leaves);
 bool spread_make_room(struct spread *);
 /* Nobody waits for this child any more. */
 void spread_set_leaf(struct spread_child *);
+/* The child says that its own children hold it up: it is not late until it takes too little for
+ * another such time. */
+void spread_excuse(struct spread_child *);
 /* How many chunks the child wants now, in memory or not. */
 uint32_t spread_wanted(const struct spread_child *);
 /* Measures how long each child has let this side wait; to be called several times in each

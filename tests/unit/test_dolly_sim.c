@@ -1907,6 +1907,8 @@ main(int argc, char **argv)
 	/* Who takes slowly anywhere in a tree holds up those beside it and before it. */
 	foes(300, 400, 3, TAKES_SLOWLY, seed);
 	foes(300, 400, 3, FOES, seed);
+	/* Who is held up by one of two such that follow each other is not taken for slow itself. */
+	foes(40, 500, 1, TAKES_SLOWLY, 14);
 	for (uint64_t s = seed; s < seed + 3; s++)
 		all_foes(60, 500, s, false);
 	return t_done();

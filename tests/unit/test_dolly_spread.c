@@ -1,7 +1,7 @@
 /* Which child holds up the others: one that takes less than --slow says, at any rate that may be
  * given.  And a chunk that is forgotten amid one of its frames: the child wants it again.  And
- * which chunks give way for others: those for which only leaves and late children wait.  And when a
- * child that wants a chunk again has got it damaged. */
+ * which chunks give way for others: those for which only leaves and late children wait, and none
+ * that are excused.  And when a child that wants a chunk again has got it damaged. */
 #include "dolly/engine/spread.h"
 
 #include "tests/t.h"
@@ -137,6 +137,33 @@ makes_room(uint32_t bytes, uint64_t slow)
 	return room;
 }
 
+/* Both children take nothing, and one says in between that its own children hold it up: it is late
+ * only after another eighth of the deadline, and the chunks that it shares stay until then. */
+static void
+test_an_excuse_counts_for_an_eighth(void)
+{
+	struct spread_child *one, *other;
+	struct spread *s = fill_for(&one, &other);
+	const uint64_t eighth_us = 1000000;
+	const void *at;
+
+	for (uint64_t now_us = 1; now_us <= eighth_us; now_us += eighth_us / 4) {
+		spread_look(s, now_us, 8 * eighth_us, 0);
+		for (int i = 0; i < 2; i++)
+			T_CHECK(spread_output(s, i == 0 ? one : other, &at) > 0);
+	}
+	spread_excuse(one);
+	spread_look(s, 1 + eighth_us, 8 * eighth_us, 0);
+	T_CHECK(!spread_make_room(s) && other->late && !one->late);
+	spread_look(s, eighth_us / 4 * 7, 8 * eighth_us, 0);
+	T_CHECK(!spread_make_room(s));
+	spread_look(s, 1 + eighth_us / 4 * 7, 8 * eighth_us, 0);
+	T_CHECK(spread_make_room(s));
+	spread_excuse(one);
+	T_CHECK(!one->late);
+	spread_free(s);
+}
+
 /* Sends all that waits for a child. */
 static void
 send_all(struct spread *s, struct spread_child *c)
@@ -187,6 +214,7 @@ main(void)
 	test_forgotten_in_a_frame();
 	test_room_of_two_leaves();
 	test_wanted_again();
+	test_an_excuse_counts_for_an_eighth();
 	T_CHECK(!makes_room(TAKEN, TAKEN));
 	T_CHECK(makes_room(TAKEN, TAKEN + 1));
 	T_CHECK(!makes_room(1, 0));
