@@ -209,6 +209,19 @@ by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+/* Is it a link to a folder, below which images are served? */
+static bool
+leads_to_folder(const FTSENT *at, const char *folder, const char *name)
+{
+	int fd = at->fts_info == FTS_SL ? open_beneath(folder, name) : -1;
+	struct stat st;
+	bool does = fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+
+	if (fd >= 0)
+		close(fd);
+	return does;
+}
+
 static int
 list_one(struct listing *l, FTS *all, FTSENT *at, const char *folder, struct err *e)
 {
@@ -223,6 +236,10 @@ list_one(struct listing *l, FTS *all, FTSENT *at, const char *folder, struct err
 		fts_set(all, at, FTS_SKIP);
 		return 0;
 	}
+	if (leads_to_folder(at, folder, name)) {
+		fts_set(all, at, FTS_FOLLOW);
+		return 0;
+	}
 	l->more |= at->fts_info == FTS_DNR; /* who knows what is in that folder */
 	return may_be_image(at, name) && !is_hidden(l->settings, folder, name) ? list_name(l, name, e) : 0;
 }
@@ -231,7 +248,7 @@ static int
 list_folder(struct listing *l, const char *folder, struct err *e)
 {
 	char *const roots[] = { (char *)folder, NULL };
-	FTS *all = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_NOSTAT, by_name);
+	FTS *all = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
 	FTSENT *at;
 	int rc = 0;
 

@@ -62,12 +62,14 @@ test_each_once(void)
 	T_CHECK(symlink("b.ndz", in_scratch("images/link.ndz")) == 0);
 	T_CHECK(symlink("../outside.ndz", in_scratch("images/out.ndz")) == 0);
 	T_CHECK(mkdir(in_scratch("images/folder.ndz"), 0700) == 0);
+	T_CHECK(symlink("sub", in_scratch("images/tosub")) == 0 && symlink("../uploads", in_scratch("images/toup")) == 0);
+	T_CHECK(symlink(".", in_scratch("images/again")) == 0);
 	T_CHECK(list("store /db\nimage win store:windows:7\nimage gone /nonexistent\n") == 0);
-	T_CHECK(strcmp(listed, "win windows:7;a.ndz 3;b.ndz 3;link.ndz 3;sub/c.ndz 3;up.ndz 3;") == 0);
+	T_CHECK(strcmp(listed, "win windows:7;a.ndz 3;b.ndz 3;link.ndz 3;sub/c.ndz 3;tosub/c.ndz 3;up.ndz 3;") == 0);
 	char named[400];
 	snprintf(named, sizeof named, "image b.ndz %s\n", in_scratch("images/c.img"));
 	T_CHECK(list(named) == 0);
-	T_CHECK(strcmp(listed, "b.ndz 3;a.ndz 3;link.ndz 3;sub/c.ndz 3;up.ndz 3;") == 0);
+	T_CHECK(strcmp(listed, "b.ndz 3;a.ndz 3;link.ndz 3;sub/c.ndz 3;tosub/c.ndz 3;up.ndz 3;") == 0);
 }
 
 static void
