@@ -11,6 +11,7 @@
 
 #include "common/image/read/imgtable.h"
 #include "common/image/read/only.h"
+#include "common/target/by_plan.h"
 #include "imageunzip/install/fit_impl.h"
 
 int
@@ -127,45 +128,15 @@ read_text(struct fitplan *p, const char *path, struct err *e)
 	return rc;
 }
 
-static int
-add_maps(struct fit *f, struct err *e)
-{
-	const struct fitplan *p = &f->plan;
-	int rc = maps_add(&f->maps, (struct range){ 0, p->parts[0].was.off }, 0, e);
-
-	for (unsigned i = 0; rc == 0 && i < p->n; i++) {
-		const struct fitplan_part *a = &p->parts[i];
-		uint64_t len = a->was.len < a->is.len ? a->was.len : a->is.len;
-		rc = maps_add(&f->maps, (struct range){ a->was.off, len }, a->is.off, e);
-	}
-	return rc;
-}
-
-static ssize_t
-drop(void *ctx, const void *buf, size_t len, uint64_t off)
-{
-	(void)ctx, (void)buf, (void)off;
-	return (ssize_t)len;
-}
-
-static ssize_t
-nothing(void *ctx, void *buf, size_t len, uint64_t off)
-{
-	(void)ctx, (void)off;
-	memset(buf, 0, len);
-	return (ssize_t)len;
-}
-
 /* Can the table be written for this disk?  It is tried on one that forgets what is
  * written. */
 static int
 try_table(const struct install *in, struct err *e)
 {
-	static const struct disk_ops ops = { .pread = nothing, .pwrite = drop };
 	struct disk *d;
 	struct err none;
 
-	if (disk_open_view(&d, in->disk, &ops, NULL, e) != 0)
+	if (by_plan_trial(&d, in->disk, e) != 0)
 		return -1;
 	int rc = fit_write_table(in->fit, d, NULL, e);
 	disk_close(d, &none);
@@ -223,7 +194,7 @@ check_awake(const struct install *in, const struct fitplan *p, struct err *e)
 	if (cfg->suspended == NULL || cfg->force || !fitplan_changes(p) ||
 	    !cfg->suspended(cfg->suspended_arg, where))
 		return 0;
-	return fit_is_suspended(where, e);
+	return by_plan_suspended(where, e);
 }
 
 static struct area
@@ -266,7 +237,7 @@ settle(struct install *in, struct err *e)
 		.stored = in->again.nchunks != 0 ? stored : NULL,
 		.arg = in };
 	if (make_plan(in, &s, block ? disk_sector_bytes(in->disk) : t->sector_bytes, e) != 0 ||
-	    add_maps(f, e) != 0 || try_table(in, e) != 0 ||
+	    by_plan_maps(&f->plan, &f->maps, e) != 0 || try_table(in, e) != 0 ||
 	    check_awake(in, &f->plan, e) != 0)
 		return err_ctx(e, "%s: --fit", disk_name(in->disk));
 	in->place->target.maps = &f->maps;

@@ -20,7 +20,4 @@ struct fit {
  * plan, that keep their length all the same, or NULL. */
 int fit_write_table(const struct fit *, struct disk *, const bool *stays, struct err *);
 
-/* Set ERR_REFUSED: a system is suspended there.  Returns -1. */
-int fit_is_suspended(const char *where, struct err *);
-
 #endif /* IMAGEUNZIP_INSTALL_FIT_IMPL_H */

@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/disk/maps.h"
 #include "common/disk/rangeset.h"
 #include "common/image/read/chunk.h"
 #include "common/target/areas.h"
-#include "imageunzip/install/maps.h"
 
 /* All ranges are in sectors, counted from the beginning of the target. */
 struct state_slot {

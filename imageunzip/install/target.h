@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/disk/maps.h"
 #include "common/disk/ptable.h"
 #include "common/target/boot_area.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/ledger.h"
 #include "imageunzip/install/look.h"
-#include "imageunzip/install/maps.h"
 
 struct cover;
 struct fit;

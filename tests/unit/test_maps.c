@@ -1,6 +1,6 @@
 /* Maps of image sectors to a target: where each goes, both ways, what is cut, and which lists
  * are refused. */
-#include "imageunzip/install/maps.h"
+#include "common/disk/maps.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* maps.c: the list of maps of an installation (maps.h).  The thread that feeds makes it,
- * and decoders and the writer read it; nothing of it changes once they do. */
-#include "imageunzip/install/maps.h"
+/* maps.c: the list of maps of an installation, or of a streaming disk (maps.h).  The thread that
+ * feeds, or opens the disk, makes it, and others read it; nothing of it changes once they do. */
+#include "common/disk/maps.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,10 +5,11 @@
  * size adds maps for the pieces that are moved, and gaps for those that are left out; a plan
  * (--fit) has a map for each partition, and one for what lies in front of the first.
  * Sectors that no map has are not installed.  Sectors of the target are counted from the
- * first one that is installed to: that of the disk, or of the partition.
+ * first one that is installed to: that of the disk, or of the partition.  A streaming disk has
+ * the maps of a plan, too.
  */
-#ifndef IMAGEUNZIP_INSTALL_MAPS_H
-#define IMAGEUNZIP_INSTALL_MAPS_H
+#ifndef COMMON_DISK_MAPS_H
+#define COMMON_DISK_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,4 +47,4 @@ bool maps_whole(const struct maps *, struct range r, uint64_t *to);
  * follow one another there; *from: the first, or MAPS_NOWHERE. */
 uint64_t maps_back(const struct maps *, struct range r, uint64_t *from);
 
-#endif /* IMAGEUNZIP_INSTALL_MAPS_H */
+#endif /* COMMON_DISK_MAPS_H */
