@@ -169,6 +169,7 @@ stream_option(const struct opts *o)
 	       : s->export != NULL                 ? "--export"
 	       : s->export_key != NULL             ? "--export-key"
 	       : s->anew                           ? "--anew"
+	       : s->fit                            ? "--fit"
 	       : s->zero                           ? "--zero"
 	       : s->discard                        ? "--discard"
 	       : s->no_fill                        ? "--no-fill"

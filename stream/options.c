@@ -14,7 +14,7 @@
 enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
-	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_DISCARD, OPT_ORDER,
+	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_FIT, OPT_DISCARD, OPT_ORDER,
 	OPT_RECORD, OPT_EXPORT, OPT_EXPORT_KEY, OPT_GROUP_KEY, OPT_JSON
 };
 
@@ -47,6 +47,7 @@ static const struct cli_opt stream_opts[] = {
 	    CLI_STR, AT(stream.table), 0, 0, NULL },
 	FLAG(OPT_ANEW, "anew",
 	    "fill the disk from the beginning, whatever is on it", stream.anew),
+	FLAG(OPT_FIT, "fit", "let the partitions be as large as the disk", stream.fit),
 	FLAG('z', "zero", "fill the free space with zeros first", stream.zero),
 	FLAG(OPT_DISCARD, "discard", "discard the free space first", stream.discard),
 	FLAG(OPT_NO_FILL, "no-fill",

@@ -129,6 +129,11 @@ check_device(const struct map_source *s, struct err *e)
 	if (memcmp(id, s->header.image, sizeof id) != 0)
 		return err_set(e, ERR_REFUSED, "%s: is not the image that %s was begun with",
 		    export_name(s->image), device);
+	if (s->header.maps.n > 0)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "%s: has its partitions in other places than %s (--fit), so none of its sectors "
+		    "can be compared with those of the image",
+		    device, export_name(s->image));
 	if (s->header.disk_bytes != s->job->device_bytes)
 		return err_set(e, ERR_REFUSED,
 		    "%s: is the sector table of a disk of %" PRIu64 " bytes, and %s has %" PRIu64,

@@ -213,6 +213,8 @@ add_stream(struct args *a, const struct attach_stream *s)
 	args_addf(a, "timeout=%" PRIu64, s->timeout_ms);
 	if (s->anew)
 		args_add(a, "anew=yes");
+	if (s->fit)
+		args_add(a, "fit=yes");
 	if (s->zero)
 		args_add(a, "zero=yes");
 	if (s->discard)

@@ -25,7 +25,7 @@ struct attach_stream {
 	const char *table, *status, *order, *record;
 	uint64_t rate_bits; /* a second; 0: no limit */
 	uint64_t idle_ms, timeout_ms;
-	bool anew, zero, discard, no_fill;
+	bool anew, fit, zero, discard, no_fill;
 	/* HOST, HOST:PORT or [IPV6]:PORT, where other machines can read the image by NBD; NULL:
 	 * nowhere. */
 	const char *export;

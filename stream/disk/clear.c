@@ -8,6 +8,7 @@
 
 #include "common/target/areas.h"
 #include "common/target/stale_signatures.h"
+#include "stream/disk/placing.h"
 #include "stream/disk/streamed_impl.h"
 
 /* Read what is free; the rest reads as zeros, so that nothing needs to be fetched for this. */
@@ -54,7 +55,7 @@ view_of(struct disk **out, struct streamed *d, struct err *e)
 	return 0;
 }
 
-/* The partitions of the image, and the sectors of those that it leaves out.  0: the partition table
+/* The partitions of the image, where they are on the disk, and the sectors of those that it leaves out.  0: the partition table
  * cannot be trusted, so they are not known, and the sets are empty.  Errors of reading the source,
  * since what was left out must stay. */
 static int
@@ -69,10 +70,14 @@ find_areas(struct streamed *d, struct areas *areas, struct rangeset *left, struc
 		ptable_free(&table);
 	if (trusted < 0 || export_as_disk(&image, d->source, e) != 0)
 		return -1;
-	int rc = areas_of_disk(areas, image, (struct range){ 0, 0 }, 0, &d->stored, e);
+	/* All in sectors of the image, and then of the disk. */
+	int rc = areas_of_disk(areas, image, (struct range){ 0, 0 }, 0,
+	    d->placing != NULL ? export_stored(d->source) : &d->stored, e);
 	if (rc == 0 && trusted > 0)
 		rc = err_set(e, ERR_IO, "%s: its partition table cannot be read any more",
 		    export_name(d->source));
+	if (rc == 1 && d->placing != NULL)
+		placing_areas(d->placing, areas);
 	if (rc == 1 && areas_left_out(areas, true, left, e) != 0)
 		rc = -1;
 	rangeset_seal(left);

@@ -119,9 +119,7 @@ cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_t *s
 	return check_tail(source, disk_bytes, e);
 }
 
-/* The disk that is shown, as ptable_end_at() needs it to move the backup. */
-
-/* Behind the end of the disk that is shown, where the image's disk had more, there are zeros. */
+/* The disk that is shown.  Behind its end, where the image's disk had more, there are zeros. */
 static int
 view_read(void *ctx, void *buf, size_t len, uint64_t off, struct err *e)
 {
@@ -139,14 +137,21 @@ view_write(void *ctx, const void *buf, size_t len, uint64_t off, struct err *e)
 }
 
 int
-cut_fit(struct streamed *d, struct err *e)
+streamed_as_disk(struct disk **out, struct streamed *d, struct err *e)
 {
 	static const struct disk_ops ops = { .read = view_read, .write = view_write };
+
+	return disk_open_view(out, d->disk, &ops, d, e);
+}
+
+int
+cut_fit(struct streamed *d, struct err *e)
+{
 	struct disk *view;
 	struct ptable t;
 	struct err ignored;
 
-	if (disk_open_view(&view, d->disk, &ops, d, e) != 0)
+	if (streamed_as_disk(&view, d, e) != 0)
 		return -1;
 	int rc = ptable_read(&t, view, e);
 	if (rc == 0)

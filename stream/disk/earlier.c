@@ -38,9 +38,9 @@ compare_sector(struct streamed *d, uint64_t sector, struct samples *s, struct er
 	uint8_t has[SECTOR_BYTES], images[SECTOR_BYTES];
 	uint64_t at = sector * SECTOR_BYTES;
 
-	if (at < IDENTITY_BOOT_BYTES || at + SECTOR_BYTES > export_bytes(d->source))
+	if (at < IDENTITY_BOOT_BYTES)
 		return 0;
-	if (export_read(d->source, images, sizeof images, at, e) != 0 ||
+	if (streamed_fetch_once(d, images, sizeof images, at, e) != 0 ||
 	    disk_read(d->disk, has, sizeof has, at, e) != 0)
 		return -1;
 	if (is_zero(images, sizeof images))

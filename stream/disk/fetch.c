@@ -15,16 +15,38 @@ enum {
 	AGAIN_US = 1000000, /* between two questions to a source that does not answer */
 };
 
-/* Read from the source; what is behind its end reads as zeros. */
+/* Read from the image; what is behind its end reads as zeros. */
 static int
-read_source(struct streamed *d, uint8_t *buf, size_t n, uint64_t at, struct err *e)
+read_image(struct streamed *d, void *to, size_t n, uint64_t at, struct err *e)
 {
+	uint8_t *buf = to;
 	uint64_t end = export_bytes(d->source);
 	uint64_t here = at >= end ? 0 : end - at < n ? end - at : n;
 
 	memset(buf + here, 0, n - here);
 	return here > 0 ? export_read(d->source, buf, here, at, e) : 0;
 }
+
+/* What lies on the disk where nothing of the image goes reads as zeros, too. */
+int
+streamed_fetch_once(struct streamed *d, void *to, size_t n, uint64_t at, struct err *e)
+{
+	uint8_t *buf = to;
+
+	for (size_t done; n > 0; buf += done, at += done, n -= done) {
+		uint64_t first = at / SECTOR_BYTES, skip = at % SECTOR_BYTES, from;
+		uint64_t end = (at + n + SECTOR_BYTES - 1) / SECTOR_BYTES;
+		uint64_t run = maps_back(&d->maps, (struct range){ first, end - first }, &from);
+		done = run * SECTOR_BYTES - skip < n ? run * SECTOR_BYTES - skip : n;
+		if (from == MAPS_NOWHERE)
+			memset(buf, 0, done);
+		else if (read_image(d, buf, done, from * SECTOR_BYTES + skip, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+typedef int read_fn(struct streamed *, void *, size_t, uint64_t, struct err *);
 
 /* Does it make sense to ask again after this error? */
 static bool
@@ -50,7 +72,8 @@ tell_waiting(struct streamed *d, const struct err *e)
 
 /* Ask again and again, after a first failure. */
 static int
-ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, struct err *e)
+ask_again(struct streamed *d, read_fn *read, void *buf, size_t n, uint64_t at, uint64_t began,
+    struct err *e)
 {
 	int rc = -1;
 
@@ -60,7 +83,7 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, 
 		timed_pause(clock_us() + AGAIN_US);
 		if (cancel_check(e) != 0)
 			break;
-		rc = read_source(d, buf, n, at, e);
+		rc = read(d, buf, n, at, e);
 	}
 	if (atomic_fetch_sub(&d->waiting, 1) == 1 && rc == 0)
 		streamed_tell(d, "%s: the source answers again after %" PRIu64 " s",
@@ -70,12 +93,24 @@ ask_again(struct streamed *d, void *buf, size_t n, uint64_t at, uint64_t began, 
 	return rc;
 }
 
-int
-streamed_fetch(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+static int
+fetch(struct streamed *d, read_fn *read, void *buf, size_t n, uint64_t at, struct err *e)
 {
 	uint64_t began = clock_us();
 
-	if (read_source(d, buf, n, at, e) == 0)
+	if (read(d, buf, n, at, e) == 0)
 		return 0;
-	return may_pass(d, e, began) ? ask_again(d, buf, n, at, began, e) : -1;
+	return may_pass(d, e, began) ? ask_again(d, read, buf, n, at, began, e) : -1;
+}
+
+int
+streamed_fetch(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	return fetch(d, streamed_fetch_once, buf, n, at, e);
+}
+
+int
+streamed_fetch_image(struct streamed *d, void *buf, size_t n, uint64_t at, struct err *e)
+{
+	return fetch(d, read_image, buf, n, at, e);
 }

@@ -63,7 +63,7 @@ image_view_goes_on(struct streamed *d, struct err *e)
 	return streamed_each_present(d, note_present, e);
 }
 
-/* The first sectors of r that belong to this disk, in one piece; length 0: the first one does not,
+/* The first sectors of r, which are of the disk, that belong to it, in one piece; length 0: the first one does not,
  * as the end of an image whose disk is shown as a shorter one. */
 static struct range
 on_disk(const struct streamed *d, struct range r)
@@ -102,7 +102,7 @@ read_disk(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, struct rang
 	return rc;
 }
 
-/* What was absent and has been fetched is put onto the disk, too. */
+/* What was absent at byte `at` of the disk and has been fetched is put there, too. */
 static void
 keep(struct streamed *d, const uint8_t *buf, uint64_t n, uint64_t at)
 {
@@ -114,26 +114,43 @@ keep(struct streamed *d, const uint8_t *buf, uint64_t n, uint64_t at)
 		    buf + (from * SECTOR_BYTES - at));
 }
 
+/* Where does byte `at` of the image go, of n that are wanted?  Returns the sectors of the disk for the
+ * first of them, in one piece; length 0: the disk has none of these.  *n: how many bytes that is true
+ * of; *to: the byte of the disk. */
+static struct range
+place_of(const struct streamed *d, uint64_t at, uint64_t *n, uint64_t *to)
+{
+	uint64_t from = at / SECTOR_BYTES, first;
+	uint64_t end = (at + *n + SECTOR_BYTES - 1) / SECTOR_BYTES;
+	uint64_t run = maps_run(&d->maps, (struct range){ from, end - from }, &first);
+	uint64_t most = (from + run) * SECTOR_BYTES - at;
+
+	*n = most < *n ? most : *n;
+	if (first == MAPS_NOWHERE)
+		return (struct range){ 0, 0 };
+	*to = first * SECTOR_BYTES + at % SECTOR_BYTES;
+	return on_disk(d, (struct range){ first, run });
+}
+
 /* Read some of [at, at + n), n > 0, which the image stores.  *done: how many bytes. */
 static int
 read_some(struct streamed *d, uint8_t *buf, uint64_t n, uint64_t at, uint64_t *done,
     struct err *e)
 {
-	uint64_t from = at / SECTOR_BYTES;
 	bool absent = false;
+	uint64_t to = 0;
 	int rc = 0;
 
 	*done = n < STEP_BYTES ? n : STEP_BYTES;
-	uint64_t end = (at + *done + SECTOR_BYTES - 1) / SECTOR_BYTES;
-	struct range r = on_disk(d, (struct range){ from, end - from });
+	struct range r = place_of(d, at, done, &to);
 	if (r.len > 0)
-		rc = read_disk(d, buf, *done, at, r, &absent, done, e);
+		rc = read_disk(d, buf, *done, to, r, &absent, done, e);
 	if (rc != 0)
 		return rc > 0 ? 0 : -1;
-	if (streamed_fetch(d, buf, *done, at, e) != 0)
+	if (streamed_fetch_image(d, buf, *done, at, e) != 0)
 		return -1;
 	if (absent)
-		keep(d, buf, *done, at);
+		keep(d, buf, *done, to);
 	return 0;
 }
 

@@ -165,9 +165,25 @@ whole_sectors_of(uint64_t at, uint64_t n)
 
 /* Recording. */
 
+typedef void seen_fn(struct recorder *, struct range);
+
+/* The record has these sectors of the disk, for which the image stores something, as they are in the
+ * image. */
+static void
+record_stored(struct streamed *d, struct range r, seen_fn *seen)
+{
+	uint64_t from;
+
+	for (uint64_t n; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
+		n = maps_back(&d->maps, r, &from);
+		if (from != MAPS_NOWHERE)
+			seen(d->recorder, (struct range){ from, n });
+	}
+}
+
 /* Tell the recorder which of these sectors are the image's. */
 static void
-record(struct streamed *d, struct range r, void (*seen)(struct recorder *, struct range))
+record(struct streamed *d, struct range r, seen_fn *seen)
 {
 	size_t n = d->recorder != NULL ? rangeset_count(&d->stored) : 0;
 
@@ -175,7 +191,7 @@ record(struct streamed *d, struct range r, void (*seen)(struct recorder *, struc
 		struct range s = range_clip(rangeset_get(&d->stored, i), r.off, range_end(r));
 		if (s.len == 0)
 			break;
-		seen(d->recorder, s);
+		record_stored(d, s, seen);
 	}
 }
 

@@ -43,6 +43,9 @@ struct streamed_config {
 	 * complete stays as it is. */
 	bool anew;
 	bool zero, discard; /* clear what the image does not store, when the disk begins */
+	/* When the disk begins, its partitions are as large together as the disk, by a plan
+	 * (placing.h), and no filesystem is enlarged. */
+	bool fit;
 	bool no_fill;       /* fetch only what is read */
 	uint64_t fill_rate;  /* bytes a second; 0: no limit */
 	uint64_t idle_ms;    /* before the disk is filled; 0: it is always filled */
@@ -62,7 +65,7 @@ struct streamed;
  * borrowed until streamed_close().  ERR_USAGE: the disk is too small, or there is no place for the
  * table; ERR_REFUSED: the disk is in use, or its table belongs to another image or disk;
  * ERR_FORMAT: the table is damaged where data was written locally; ERR_IO; ERR_NOMEM; errors of
- * marks_open(). */
+ * marks_open().  With cfg->fit, also errors of placing_make() and placing_check(). */
 int streamed_open(
     struct streamed **, struct export *source, const struct streamed_config *, struct err *);
 /* Start the threads that write what was read, and fill the disk.  They work for the owner of the

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "common/base/cancel.h"
+#include "common/disk/maps.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 #include "stream/disk/below.h"
@@ -47,6 +48,8 @@ struct fill {
 	uint64_t cursor; /* the sector from which disk order goes on */
 };
 
+struct placing;
+
 struct streamed {
 	struct streamed_config cfg;
 	struct export *source;  /* borrowed */
@@ -56,7 +59,11 @@ struct streamed {
 	struct marks *marks;    /* owned; NULL: they end with the process */
 	struct range table_at;  /* sectors of the disk that the table has; length 0: none */
 	bool cut;               /* the disk that is shown ends in front of the table */
-	struct rangeset stored; /* sectors that the image stores, and that belong to this disk */
+	/* Where the sectors of the image are on the disk.  All else here, and the table, counts
+	 * sectors of the disk. */
+	struct maps maps;
+	struct placing *placing; /* owned, while the disk is opened; NULL: all are where they were */
+	struct rangeset stored; /* sectors for which the image stores something */
 	uint64_t stored_sectors, bytes; /* of the disk that is shown */
 	bool opened; /* streamed_open() has succeeded */
 	bool hidden; /* the kernel's devices of its partitions were taken away */
@@ -108,6 +115,15 @@ int streamed_flush_some(struct streamed *, bool all, struct err *);
 int streamed_open_on(struct streamed **, struct export *source, const struct streamed_config *,
     struct disk *disk, struct disk *table_on, struct err *);
 
+/* stored.c */
+/* Find for which sectors of the disk the image stores something, by the maps.  ERR_NOMEM. */
+int stored_place(struct streamed *, struct err *);
+/* The same, and refuse a disk that is too small.  ERR_USAGE; errors of enough_check() and of reading
+ * the source. */
+int stored_find(struct streamed *, struct err *);
+/* Sectors 0 to this number - 1 have all that is stored. */
+uint64_t stored_end(const struct streamed *);
+
 /* cut_off.c: the disk of a table that was not closed goes on: whatever is present may have been written
  * locally, and is marked so.  Errors of reading and writing the table. */
 int cut_off_goes_on(struct streamed *, struct err *);
@@ -134,9 +150,12 @@ int earlier_check_size(
     struct streamed *, const uint8_t *boot, const struct table_header *, struct err *);
 
 /* fetch.c */
-/* Read bytes [at, at + n) of the source; again and again while it does not answer.  Errors as of
- * streamed_read(). */
+/* Read what the source has for bytes [at, at + n) of the disk, or of the image; again and again while
+ * it does not answer.  Errors as of streamed_read(). */
 int streamed_fetch(struct streamed *, void *buf, size_t n, uint64_t at, struct err *);
+int streamed_fetch_image(struct streamed *, void *buf, size_t n, uint64_t at, struct err *);
+/* streamed_fetch(), without trying again.  Errors of export_read(). */
+int streamed_fetch_once(struct streamed *, void *buf, size_t n, uint64_t at, struct err *);
 
 /* behind.c: streamed_start() and streamed_close() call the first two. */
 int behind_start(struct streamed *, struct err *);
@@ -190,5 +209,8 @@ int cut_find(struct export *source, uint64_t disk_bytes, uint64_t bytes, uint64_
 int cut_drop_end(struct rangeset *stored, struct export *source, struct err *e);
 /* Write the backup of a GPT to the end of the disk that is shown.  Errors of streamed_write(). */
 int cut_fit(struct streamed *, struct err *e);
+/* Open the disk that is shown, as long as the one below, to be read and written in the thread that
+ * opens it. */
+int streamed_as_disk(struct disk **, struct streamed *, struct err *e);
 
 #endif /* STREAM_DISK_STREAMED_IMPL_H */

@@ -23,9 +23,8 @@
 #include "common/disk/inuse.h"
 #include "common/disk/output.h"
 #include "common/disk/partitions.h"
-#include "common/image/read/reaches.h"
 #include "common/target/boot_area.h"
-#include "common/target/enough.h"
+#include "stream/disk/placing.h"
 #include "stream/disk/streamed_impl.h"
 
 enum { POINTER_AT = 512, LEAST_BYTES = 64 << 10 };
@@ -98,78 +97,23 @@ check_no_marks(const struct streamed *d, struct err *e)
 	    d->cfg.disk);
 }
 
-/* What the image stores. */
+/* Where the sectors of the image are on the disk. */
 
-/* Sectors 0 to this number - 1 have all that is stored. */
-static uint64_t
-end_of_stored(const struct streamed *d)
-{
-	size_t n = rangeset_count(&d->stored);
+static const struct maps where_they_were = { .n = 1, .map = { { { 0, UINT64_MAX }, 0 } } };
 
-	return n > 0 ? range_end(rangeset_get(&d->stored, n - 1)) : 0;
-}
-
+/* A header says where they are. */
 static void
-tell_warning(void *arg, const char *sentence)
+use_maps_of(struct streamed *d, const struct table_header *h)
 {
-	streamed_tell(arg, "warning: %s", sentence);
+	d->maps = h->maps.n > 0 ? h->maps : where_they_were;
 }
 
 static int
-guess_reach(struct streamed *d, const struct enough *asked, struct err *e)
+use_plan(struct streamed *d, struct err *e)
 {
-	struct reach *found = malloc(sizeof *found);
-	struct disk *image = NULL;
-	struct err ignored;
-
-	if (found == NULL)
-		return err_nomem(e, "a list of partitions");
-	int rc = export_as_disk(&image, d->source, e);
-	if (rc == 0) {
-		reaches_of_disk(found, image, &d->stored);
-		rc = enough_check(asked, found, e);
-		disk_close(image, &ignored);
-	}
-	free(found);
-	return rc;
-}
-
-/* Refuse a disk that would cut a partition or a filesystem of the image. */
-static int
-check_reach(struct streamed *d, struct err *e)
-{
-	struct enough asked = { .target = d->cfg.disk,
-		.room = d->bytes / SECTOR_BYTES,
-		.disk = export_is_disk(d->source),
-		.sector_bytes =
-		    disk_kind(d->disk) == DISK_BLOCK ? disk_sector_bytes(d->disk) : 0,
-		.warn = tell_warning,
-		.arg = d };
-
-	if (export_reach(d->source) != NULL)
-		return enough_check(&asked, export_reach(d->source), e);
-	/* An image of an earlier version, one of another program, or a disk. */
-	asked.lenient = export_is_foreign(d->source);
-	return d->bytes < export_bytes(d->source) ? guess_reach(d, &asked, e) : 0;
-}
-
-static int
-find_stored(struct streamed *d, struct err *e)
-{
-	if (export_stored_on(d->source, d->bytes, &d->stored, e) != 0)
-		return -1;
-	uint64_t end = end_of_stored(d), sectors = d->bytes / SECTOR_BYTES;
-	char has[32], needs[32];
-	if (end > sectors)
-		return err_set(e, ERR_USAGE,
-		    "%s is too small: it has %" PRIu64 " sectors of 512 bytes (%s), %s needs at "
-		    "least %" PRIu64 " (%s)",
-		    d->cfg.disk, sectors, human_bytes(d->bytes, has, sizeof has),
-		    export_name(d->source), end,
-		    human_bytes(end * SECTOR_BYTES, needs, sizeof needs));
-	if (check_reach(d, e) != 0)
-		return -1;
-	d->stored_sectors = rangeset_total(&d->stored);
+	if (placing_make(&d->placing, d->source, d->disk, d->cfg.table == NULL, e) != 0)
+		return err_ctx(e, "%s: fit", d->cfg.disk);
+	d->maps = d->placing->maps;
 	return 0;
 }
 
@@ -199,6 +143,35 @@ static bool
 was_begun(const struct opening *o)
 {
 	return o->pointer.sequence != 0 && o->pointer.begun && !o->d->cfg.anew;
+}
+
+/* A disk as large as the image's may have room for the partitions as they are alone. */
+static int
+plan_if_larger(struct streamed *d, struct err *e)
+{
+	if (!d->cfg.fit || use_plan(d, e) == 0)
+		return 0;
+	if (e->kind != ERR_REFUSED || d->bytes / SECTOR_BYTES != export_sectors(d->source))
+		return -1;
+	streamed_tell(d, "%s; they stay as they are, since the disk is as large as the image's",
+	    e->text);
+	d->cfg.fit = false;
+	return 0;
+}
+
+/* A disk that was begun says itself where the sectors are. */
+static int
+choose_maps(const struct opening *o, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (!was_begun(o))
+		return plan_if_larger(d, e);
+	use_maps_of(d, &o->pointer);
+	if (d->cfg.fit && o->pointer.maps.n == 0)
+		streamed_tell(d,
+		    "%s: was begun with its partitions as in the image, and goes on so", d->cfg.disk);
+	return 0;
 }
 
 static int
@@ -249,10 +222,14 @@ static int
 find_place(struct opening *o, uint64_t *shown_bytes, struct err *e)
 {
 	struct streamed *d = o->d;
-	uint64_t bytes = table_bytes(end_of_stored(d));
+	uint64_t bytes = table_bytes(stored_end(d));
 	struct err why;
 
 	*shown_bytes = d->bytes;
+	if (d->placing != NULL) {
+		o->table.at_bytes = d->placing->table_at * SECTOR_BYTES;
+		return 0;
+	}
 	if (room_find(d->source, &d->stored, d->bytes, bytes, &o->table.at_bytes, e) == 0)
 		return 0;
 	if (e->kind != ERR_USAGE)
@@ -278,6 +255,50 @@ cut(struct streamed *d, uint64_t shown_bytes, struct err *e)
 	return 0;
 }
 
+static int
+look_in_place(struct opening *o, struct table_header *h, struct err *e)
+{
+	struct streamed *d = o->d;
+
+	if (find_place(o, &o->shown_bytes, e) != 0)
+		return e->kind == ERR_USAGE || e->kind == ERR_REFUSED ? 0 : -1;
+	return table_is_there(d->disk, o->table.at_bytes, h, e);
+}
+
+/* Make the other one of the two: a plan, or none.  1; 0: there is no plan for this disk; -1. */
+static int
+change_plan(struct streamed *d, struct err *e)
+{
+	bool wanted = d->placing == NULL;
+
+	placing_free(d->placing);
+	d->placing = NULL;
+	d->maps = where_they_were;
+	if (wanted && use_plan(d, e) != 0)
+		return e->kind == ERR_REFUSED || e->kind == ERR_UNSUPPORTED ? 0 : -1;
+	return stored_place(d, e) == 0 ? 1 : -1;
+}
+
+/* A complete disk is known also without the word that it was begun with, or with a word more. */
+static int
+look_in_other_place(struct opening *o, struct table_header *h, struct err *e)
+{
+	const uint64_t at_bytes = o->table.at_bytes, shown_bytes = o->shown_bytes;
+	bool planned = o->d->placing != NULL;
+	int there = change_plan(o->d, e);
+
+	if (there > 0)
+		there = look_in_place(o, h, e);
+	if (there < 0 ||
+	    (there > 0 && h->complete && memcmp(h->image, o->image, sizeof h->image) == 0))
+		return there;
+	if (planned != (o->d->placing != NULL) && change_plan(o->d, e) < 0)
+		return -1;
+	o->table.at_bytes = at_bytes;
+	o->shown_bytes = shown_bytes;
+	return 0;
+}
+
 /* Where the table of a disk without a pointer may be: in the file, or where a new one would be.
  * 1: it is there, and *h is its header; 0; -1. */
 static int
@@ -291,9 +312,8 @@ look_for_table(struct opening *o, struct table_header *h, struct err *e)
 		return 0;
 	if (in_file(d))
 		return h->sequence != 0;
-	if (find_place(o, &o->shown_bytes, e) != 0)
-		return e->kind == ERR_USAGE || e->kind == ERR_REFUSED ? 0 : -1;
-	return table_is_there(d->disk, o->table.at_bytes, h, e);
+	int there = look_in_place(o, h, e);
+	return there != 0 ? there : look_in_other_place(o, h, e);
 }
 
 /* A marker without a pointer: power was lost while the boot area was put into its place, or before
@@ -308,9 +328,12 @@ find_lost_pointer(struct opening *o, struct err *e)
 	int there = look_for_table(o, &h, e);
 	if (there < 0)
 		return -1;
-	if (there && h.complete && memcmp(h.id, o->boot_area.old.id, TABLE_ID_BYTES) == 0)
+	if (there && h.complete && memcmp(h.id, o->boot_area.old.id, TABLE_ID_BYTES) == 0) {
 		o->pointer = h;
-	else if (!is_zero(o->pointer_bytes, PIECE_BYTES))
+		use_maps_of(o->d, &h);
+		return stored_place(o->d, e);
+	}
+	if (!is_zero(o->pointer_bytes, PIECE_BYTES))
 		return err_set(e, ERR_FORMAT,
 		    "%s: has begun to be streamed, and sector 1, which says where its sector "
 		    "table is, is damaged",
@@ -372,13 +395,15 @@ new_header(const struct opening *o)
 {
 	const struct streamed *d = o->d;
 	struct table_header h = { .sequence = 1,
-		.sectors = end_of_stored(d),
+		.sectors = stored_end(d),
 		.disk_bytes = d->bytes,
 		.at_bytes = d->cfg.table == NULL ? o->table.at_bytes : TABLE_ELSEWHERE,
 		.begun = !in_memory(d) };
 
 	memcpy(h.id, o->boot_area.marker.id, sizeof h.id);
 	memcpy(h.image, o->image, sizeof h.image);
+	if (d->placing != NULL)
+		h.maps = d->placing->maps;
 	return h;
 }
 
@@ -430,7 +455,7 @@ static int
 choose_place(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
-	uint64_t bytes = table_bytes(end_of_stored(d));
+	uint64_t bytes = table_bytes(stored_end(d));
 
 	if (in_memory(d)) {
 		streamed_tell(d,
@@ -501,6 +526,9 @@ is_complete(struct opening *o, struct err *e)
 		return 0;
 	if (h.disk_bytes != o->shown_bytes)
 		return earlier_check_size(d, o->boot_area.bytes, &h, e);
+	use_maps_of(d, &h);
+	if (stored_place(d, e) != 0)
+		return -1;
 	return earlier_check_disk(d, o->boot_area.bytes, &h, e) == 0 ? 1 : -1;
 }
 
@@ -530,7 +558,7 @@ note_place(struct opening *o)
 
 	if (o->table.on == d->disk)
 		d->table_at = (struct range){ o->table.at_bytes / SECTOR_BYTES,
-			table_bytes(end_of_stored(d)) / SECTOR_BYTES };
+			table_bytes(stored_end(d)) / SECTOR_BYTES };
 }
 
 /* Write the marker.  The pointer's place is cleared before it: after a power cut there is no marker
@@ -574,7 +602,10 @@ begin(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
-	if (choose_place(o, e) != 0 || table_check_room(&o->table, end_of_stored(d), e) != 0)
+	if (d->cfg.fit != (d->placing != NULL) && change_plan(d, e) <= 0)
+		return -1;
+	if (choose_place(o, e) != 0 || table_check_room(&o->table, stored_end(d), e) != 0 ||
+	    (d->placing != NULL && placing_check(d->placing, d, e) != 0))
 		return -1;
 	struct table_header h = new_header(o), unbegun = h;
 	unbegun.begun = false;
@@ -582,8 +613,9 @@ begin(struct opening *o, struct err *e)
 	    below_init(&d->below, d->disk, d->table, e) != 0)
 		return -1;
 	/* The backup of a GPT is moved after clear_stale(), which would wipe a backup in another
-	 * place than the image's. */
+	 * place than the image's; so is the table of a plan written. */
 	if (clear_stale(d, e) != 0 || (d->cut && cut_fit(d, e) != 0) ||
+	    (d->placing != NULL && placing_write(d->placing, d, e) != 0) ||
 	    streamed_flush_some(d, true, e) != 0)
 		return -1;
 	if (write_pointer(o, &h, e) != 0)
@@ -609,7 +641,7 @@ go_on(struct opening *o, struct err *e)
 		return -1;
 	const struct table_header *h = table_header(d->table);
 	if (memcmp(h->id, o->pointer.id, TABLE_ID_BYTES) != 0 ||
-	    h->sectors != end_of_stored(d))
+	    h->sectors != stored_end(d))
 		return err_set(e, ERR_FORMAT,
 		    "%s: what is at byte %" PRIu64 " is not its sector table",
 		    disk_name(o->table.on), o->table.at_bytes);
@@ -672,10 +704,10 @@ open_all(struct opening *o, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: is no disk of at least %d bytes", d->cfg.disk,
 		    LEAST_BYTES);
 	d->bytes = disk_size_bytes(d->disk) / SECTOR_BYTES * SECTOR_BYTES;
-	if (image_view_init(&d->view, d->bytes / SECTOR_BYTES, e) != 0 || find_stored(d, e) != 0 ||
-	    export_identity(d->source, o->image, e) != 0 ||
-	    read_marker(o, e) != 0 || open_file(o, e) != 0 || find_lost_pointer(o, e) != 0 ||
-	    check_pair(o, e) != 0)
+	if (image_view_init(&d->view, d->bytes / SECTOR_BYTES, e) != 0 ||
+	    read_marker(o, e) != 0 || choose_maps(o, e) != 0 || stored_find(d, e) != 0 ||
+	    export_identity(d->source, o->image, e) != 0 || open_file(o, e) != 0 ||
+	    find_lost_pointer(o, e) != 0 || check_pair(o, e) != 0)
 		return -1;
 	if (was_begun(o))
 		return hide_partitions(d, e) == 0 ? go_on(o, e) : -1;
@@ -696,6 +728,7 @@ new_device(struct export *source, const struct streamed_config *cfg)
 		return NULL;
 	d->cfg = *cfg;
 	d->source = source;
+	d->maps = where_they_were;
 	rangeset_init(&d->stored);
 	holds_init(&d->holds);
 	pthread_mutex_init(&d->flush_lock, NULL);
@@ -725,6 +758,8 @@ streamed_open_on(struct streamed **out, struct export *source, const struct stre
 	if (rc == 0)
 		rc = table_serve_marks(o.d->table, e);
 	boot_area_free(&o.boot_area);
+	placing_free(o.d->placing);
+	o.d->placing = NULL;
 	if (rc != 0) {
 		streamed_close(o.d, &ignored);
 		return -1;

@@ -138,8 +138,8 @@ ndz_config(const char *key, const char *value)
 	if (rc == 0)
 		nbdkit_error("unknown parameter \"%s\"; those of this plugin are image, delta, "
 			     "store, work, group-key, verify-key, decrypt, size and cache; and disk, table, "
-			     "table-memory, marks, status, fill, rate, when-idle, timeout, anew, zero, discard, "
-			     "order and record",
+			     "table-memory, marks, status, fill, rate, when-idle, timeout, anew, fit, zero, "
+			     "discard, order and record",
 		    key);
 	return rc == 1 ? 0 : -1;
 }
@@ -530,6 +530,7 @@ static struct nbdkit_plugin plugin = {
 	    "when-idle=MS      and only after MS milliseconds without a request (20)\n"
 	    "timeout=MS        let reads fail when the source is silent for MS (0: never)\n"
 	    "anew=yes          begin anew, whatever is on the disk\n"
+	    "fit=yes           let partitions be as large as the disk, at the beginning\n"
 	    "zero=yes          clear what the image does not store, at the beginning\n"
 	    "discard=yes       discard what the image does not store, at the beginning\n"
 	    "order=FILE        what is fetched before the rest: a file, http(s)://... or none;\n"

@@ -147,6 +147,8 @@ set(const char *key, const char *value)
 		return set_path(&config.record, value);
 	if (strcmp(key, "anew") == 0)
 		return set_bool(&config.anew, value, true);
+	if (strcmp(key, "fit") == 0)
+		return set_bool(&config.fit, value, true);
 	if (strcmp(key, "zero") == 0)
 		return set_bool(&config.zero, value, true);
 	if (strcmp(key, "discard") == 0)

@@ -10,6 +10,11 @@
  *	40 image[32], 72 u64 sectors, 80 u64 bytes of the disk, 88 u64 place,
  *	96 u32 flags (1: begun, 2: complete, 4: closed), 100 identity of the disk[32], zeros
  *
+ * or, with version 2, which programs that know no maps do not read, instead of the zeros
+ *
+ *	132 u32 number of maps, 136 for each: u64 first sector in the image, u64 sectors,
+ *	u64 first sector on the disk, zeros
+ *
  * All numbers are little-endian. */
 #include "stream/table/piece.h"
 
@@ -23,6 +28,7 @@ enum { CRC_FROM = 4, FLAG_LOCAL = 1 }; /* of a piece */
 enum { FLAG_BEGUN = 1, FLAG_COMPLETE = 2, FLAG_CLOSED = 4 }; /* of a header */
 
 static const struct slots header = { "NDZTABLE", 1, crc32c };
+static const struct slots header_with_maps = { "NDZTABLE", 2, crc32c };
 
 static uint32_t
 checksum(const uint8_t id[TABLE_ID_BYTES], const uint8_t *block)
@@ -69,6 +75,17 @@ piece_get(struct piece *p, const uint8_t id[TABLE_ID_BYTES], const void *block, 
 	return true;
 }
 
+static void
+put_maps(struct wr *w, const struct maps *m)
+{
+	wr_le32(w, m->n);
+	for (unsigned i = 0; i < m->n; i++) {
+		wr_le64(w, m->map[i].from.off);
+		wr_le64(w, m->map[i].from.len);
+		wr_le64(w, m->map[i].to);
+	}
+}
+
 void
 table_header_put(const struct table_header *h, uint8_t *out)
 {
@@ -82,7 +99,9 @@ table_header_put(const struct table_header *h, uint8_t *out)
 	wr_le32(&w, (h->begun ? FLAG_BEGUN : 0) | (h->complete ? FLAG_COMPLETE : 0) |
 	                (h->closed ? FLAG_CLOSED : 0));
 	wr_bytes(&w, h->disk, sizeof h->disk);
-	slot_put(&header, out, PIECE_BYTES, &w, h->sequence);
+	if (h->maps.n > 0)
+		put_maps(&w, &h->maps);
+	slot_put(h->maps.n > 0 ? &header_with_maps : &header, out, PIECE_BYTES, &w, h->sequence);
 }
 
 /* Do the sizes fit each other? */
@@ -93,13 +112,36 @@ is_possible(const struct table_header *h)
 	       (h->at_bytes == TABLE_ELSEWHERE || h->at_bytes <= INT64_MAX);
 }
 
+/* Do all maps lead to sectors of the disk? */
+static bool
+get_maps(struct rd *r, struct table_header *h)
+{
+	uint32_t n = rd_le32(r);
+	struct err ignored;
+
+	if (n == 0 || n > TABLE_MAPS_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct range from = { .off = rd_le64(r) };
+		from.len = rd_le64(r);
+		struct range to = { rd_le64(r), from.len };
+		if (from.len == 0 || !range_within(to, h->disk_bytes / SECTOR_BYTES) ||
+		    maps_add(&h->maps, from, to.off, &ignored) != 0)
+			return false;
+	}
+	return true;
+}
+
 bool
 table_header_get(struct table_header *h, const void *block, size_t len)
 {
 	struct table_header got = { .sequence = 0 };
 	struct rd r;
 
-	if (len < PIECE_BYTES || !slot_get(&header, block, PIECE_BYTES, &got.sequence, &r))
+	bool plain = len >= PIECE_BYTES &&
+	             slot_get(&header, block, PIECE_BYTES, &got.sequence, &r);
+	if (!plain && (len < PIECE_BYTES ||
+			  !slot_get(&header_with_maps, block, PIECE_BYTES, &got.sequence, &r)))
 		return false;
 	rd_copy(&r, got.id, sizeof got.id);
 	rd_copy(&r, got.image, sizeof got.image);
@@ -111,7 +153,7 @@ table_header_get(struct table_header *h, const void *block, size_t len)
 	got.complete = (flags & FLAG_COMPLETE) != 0;
 	got.closed = (flags & FLAG_CLOSED) != 0;
 	rd_copy(&r, got.disk, sizeof got.disk);
-	if (!rd_ok(&r) || !is_possible(&got))
+	if (!rd_ok(&r) || !is_possible(&got) || (!plain && !get_maps(&r, &got)))
 		return false;
 	*h = got;
 	return true;

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/disk/maps.h"
+
 enum {
 	PIECE_BYTES = 512,
 	PIECE_BITS_BYTES = 480,
@@ -20,6 +22,7 @@ enum {
 	TABLE_ID_BYTES = 16,
 	TABLE_IMAGE_BYTES = 32,
 	TABLE_DISK_BYTES = 32,
+	TABLE_MAPS_MAX = 15, /* those that a header has room for */
 };
 
 enum piece_kind { PIECE_OF_SECTORS = 1, PIECE_OF_PIECES = 2 };
@@ -54,11 +57,14 @@ struct table_header {
 	bool closed;
 	/* identity_of() of the disk when it became complete; zeros before */
 	uint8_t disk[TABLE_DISK_BYTES];
+	/* Where the sectors of the image are on the disk, by a plan; n is 0: where they are in the
+	 * image. */
+	struct maps maps;
 };
 
 #define TABLE_ELSEWHERE UINT64_MAX
 
-/* Write a header into out[PIECE_BYTES]. */
+/* Write a header, which has TABLE_MAPS_MAX maps at most, into out[PIECE_BYTES]. */
 void table_header_put(const struct table_header *, uint8_t *out);
 /* Read a header from block[len].  false: there is no whole header, and *h is not set. */
 bool table_header_get(struct table_header *h, const void *block, size_t len);

@@ -94,4 +94,10 @@ is_complete() { [ "$(head -c 14 "$T/disk" | tr -d "\0")" != "NDZ unfinished" ]; 
 soon is_complete
 check "complete: everything counts as changed" [ "$(sectors 2> "$T/said")" = $((DISK_BYTES / 512)) ]
 stop
+echo "== by a plan"
+truncate -s 0 "$T/disk"; truncate -s $DISK_BYTES "$T/disk"; rm -f "$T/table"
+serve "$T/table" fill=no fit=yes; MAP=$T/table,$T/sda.ndz
+if x --list --since=map:"$MAP" "$URI" > "$T/listed" 2> "$T/said"; then fail "compared"; fi
+check "refused: $(cat "$T/said")" grep -q "has its partitions in other places than" "$T/said"
+stop
 finish

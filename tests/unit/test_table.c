@@ -99,6 +99,60 @@ headers(void)
 	T_CHECK(!table_header_get(&got, block, sizeof block));
 }
 
+/* Headers with maps: one that is cut or flipped is none, nor is one whose maps lead nowhere. */
+
+static bool
+comes_back(const struct table_header *h)
+{
+	uint8_t block[PIECE_BYTES];
+	struct table_header got;
+
+	table_header_put(h, block);
+	if (!table_header_get(&got, block, sizeof block) || got.maps.n != h->maps.n)
+		return false;
+	for (unsigned i = 0; i < h->maps.n; i++)
+		if (got.maps.map[i].from.off != h->maps.map[i].from.off ||
+		    got.maps.map[i].from.len != h->maps.map[i].from.len ||
+		    got.maps.map[i].to != h->maps.map[i].to)
+			return false;
+	return true;
+}
+
+static void
+headers_with_maps(void)
+{
+	struct table_header h = some_header(123456), got;
+	uint8_t block[PIECE_BYTES];
+	bool right = true;
+
+	for (unsigned i = 0; i < TABLE_MAPS_MAX; i++) {
+		h.maps.map[i] = (struct map){ { 1000 * i, 999 }, 2000 * i };
+		h.maps.n = i + 1;
+		right &= comes_back(&h);
+	}
+	T_CHECK(right);
+	table_header_put(&h, block);
+	for (size_t n = 0; n < sizeof block; n++)
+		right &= !table_header_get(&got, block, n);
+	T_CHECK(right); /* every truncation */
+	for (size_t i = 0; i < sizeof block * 8; i++) {
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+		right &= !table_header_get(&got, block, sizeof block);
+		block[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	T_CHECK(right); /* every flipped bit */
+	h.maps.map[3].to = h.disk_bytes / SECTOR_BYTES - 999;
+	T_CHECK(comes_back(&h));
+	h.maps.map[3].to++;
+	T_CHECK(!comes_back(&h)); /* behind the disk's end */
+	h.maps.map[3].to = h.maps.map[4].to;
+	T_CHECK(!comes_back(&h)); /* where another one leads */
+	h.maps.map[3] = (struct map){ { 3000, 0 }, 6000 };
+	T_CHECK(!comes_back(&h));
+	h.maps.map[3] = (struct map){ { UINT64_MAX, 999 }, 6000 };
+	T_CHECK(!comes_back(&h));
+}
+
 /* A header and a piece are written as they were written first, and so is a header that is closed. */
 static void
 frozen(void)
@@ -710,6 +764,7 @@ main(void)
 	rangeset_seal(&stored);
 	pieces();
 	headers();
+	headers_with_maps();
 	frozen();
 	with_table(paging, path);
 	with_table(flushes, path);
