@@ -57,6 +57,7 @@ doctor decrypt
 stream server
 stream-root server
 stream options
+stream fit-lv
 ACTIONS
 # The words are in three places: where a machine reads them, where orders are written, and in the controller.
 names_in() {	# FILE
@@ -337,6 +338,8 @@ says "with keys" "group-key=$T/keys/lab.group verify-key=$T/keys/lab.pub rate=1M
 says "which make the files to start from, too" \
     "bootimage -q --drivers=virtio_net,ahci --programs=$T/boot/programs.cpio --group-key=$T/keys/lab.group --verify-key=$T/keys/lab.pub http://a/ $T/boot" \
     "$with KEYS=$T/keys; STREAM_BOOT=$T/boot; pack_programs() { :; }; streamdisk() { echo \$*; return 1; }; make_boot_image http://a/; echo \$why"
+cmdline 'frisbee.fit=yes frisbee.stream=rate=1M'
+says "partitions as large as the disk" "fit=yes rate=1M" "$with echo \$(stream_options)"
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'
 says "a disk that was described is described there, too: it may have another name" "frisbee.source=nbd://a/ frisbee.disk=serial:S4* frisbee.action=stream-root frisbee.disk=serial:S4*" "$with stream_words"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
@@ -366,6 +369,32 @@ say so sda is loaded first, and its system is started from it then
 daemon - nbd://a/
 wait" "$with attach_image() { parts=loop9; }; find_system() { why='the volume a/b is not linear'; return 1; }
 	streamdisk() { echo 'has no ext2, ext3 or ext4 filesystem'; return 4; }; stream"
+cmdline 'frisbee.source=nbd://a/ frisbee.fit=yes'
+says "with partitions that fit the disk, it says that filesystems do not follow then" "and its filesystems keep their length" \
+    "$with streamdisk() { return 4; }; stream > $T/said; echo \$done_line | grep -o 'and its filesystems keep their length'"
+
+echo "== filesystems that grow while a system uses them"
+mkdir -p "$T/grown/mapper" "$PROC/1"
+for d in frisbee frisbee-disk frisbee1 frisbee2 frisbee3 frisbee4 frisbee5; do : > "$T/grown/mapper/$d"; done
+ln -s mapper/frisbee5 "$T/grown/dm-5"
+cat > "$PROC/1/mountinfo" << I
+25 1 253:2 / / rw,relatime shared:1 - ext4 $T/grown/mapper/frisbee2 rw,errors=remount-ro
+26 25 253:3 / /srv rw,relatime - xfs $T/grown/mapper/frisbee3 ro,attr2
+27 25 0:30 /@home /home rw,relatime shared:2 master:3 - btrfs $T/grown/dm-5 rw
+I
+blkids='blkid() { case $6 in *1) echo vfat ;; *2) echo ext4 ;; *3|*4) echo xfs ;; *5) echo btrfs ;; esac; }'
+with="DEV=$T/grown; GROW_WAIT_S=2; $blkids; streamdisk() { printf '{\n\"fetched_bytes\": 5000,\n\"awaited_bytes\": 2000\n}\n'; }
+mount() { echo mount \$*; }; umount() { echo umount \$*; }; xfs_growfs() { echo xfs_growfs \$*; }
+resize2fs() { echo resize2fs \$*; }; btrfs() { echo btrfs \$*; return 1; };"
+says "those that the system writes to; others keep their length, which is said" "frisbee: the ext4 of frisbee2 has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards
+frisbee: the btrfs of frisbee5 does not grow: umount $RUN/grow
+frisbee: what is in $T/grown/mapper/frisbee3 $T/grown/mapper/frisbee4 keeps its length, since the system does not write there" \
+    "$with grow_mounted frisbee"
+says "by the filesystem's own tool, mounted here, too" "mount -t btrfs $T/grown/mapper/frisbee5 $RUN/grow
+btrfs filesystem resize max $RUN/grow
+umount $RUN/grow" "$with grow_one $T/grown/mapper/frisbee5 btrfs; :"
+rm "$PROC/1/mountinfo"
+
 mkdir -p "$T/own/udev/rules.d"; : > "$T/own/log"; : > "$T/own/udev/rules.d/rules"
 says "no file of ours is where the system has a folder, and udev's rules stay" "$T/own/udev/rules.d/rules" "RUN=$T/own; clear_run; find $T/own -type f"
 
