@@ -1,7 +1,7 @@
 /* attach.c: attaches an image, or a disk that becomes what the image holds, as a file, a mounted
  * filesystem or a block device.  streamdisk calls this, in its one thread.
  *
- *	nbdkit -- socket --+-- nbd-client: /dev/nbdN
+ *	nbdkit -- socket --+-- the kernel's NBD client: /dev/nbdN
  *	                   +-- nbdfuse: a file --+-- the file that was asked for
  *	                                         +-- mount -o loop: the filesystem
  *
@@ -28,6 +28,7 @@
 #include "common/base/clock.h"
 #include "common/base/timed.h"
 #include "stream/attach/others.h"
+#include "stream/nbd/nbd.h"
 
 enum {
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
@@ -344,14 +345,14 @@ as_mount(struct attach *t, struct err *e)
 static int
 as_nbd(struct attach *t, struct err *e)
 {
-	struct args a = { 0 };
+	const struct nbd_device d = { .path = t->c->target, .sector_bytes = SECTOR_BYTES };
+	struct nbd_export x;
+	int fd = nbd_dial(t->socket, &x, e);
 
-	args_add(&a, "nbd-client");
-	args_add(&a, "-unix");
-	args_add(&a, t->socket);
-	args_add(&a, t->c->target);
-	args_add(&a, is_streaming(t) ? "-swap" : "-readonly");
-	t->on_nbd = args_run(&a, e) == 0;
+	if (fd < 0)
+		return -1;
+	t->on_nbd = nbd_attach(&d, fd, &x, e) == 0;
+	close(fd);
 	return t->on_nbd ? 0 : -1;
 }
 
@@ -495,13 +496,9 @@ static int
 disconnect(struct attach *t, struct err *e)
 {
 	int rc = is_streaming(t) ? flush_device(t->c->target, e) : 0;
-	struct args a = { 0 };
 	struct err why;
 
-	args_add(&a, "nbd-client");
-	args_add(&a, "-d");
-	args_add(&a, t->c->target);
-	if (args_run(&a, &why) == 0 || rc != 0)
+	if (nbd_detach(t->c->target, &why) == 0 || rc != 0)
 		return rc;
 	*e = why;
 	return -1;

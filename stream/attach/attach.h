@@ -1,5 +1,6 @@
 /* attach.h: attaches an image, or a disk that becomes what the image holds, as a file, a mounted
- * filesystem or a block device of this machine, by nbdkit with the plugin, and nbdfuse or nbd-client. */
+ * filesystem or a block device of this machine, by nbdkit with the plugin, and nbdfuse or the
+ * kernel's NBD client. */
 #ifndef STREAM_ATTACH_ATTACH_H
 #define STREAM_ATTACH_ATTACH_H
 

@@ -21,8 +21,8 @@
 #include "common/base/say.h"
 #include "common/base/timed.h"
 #include "stream/switch/memory.h"
-#include "stream/switch/nbd.h"
-#include "stream/switch/tell.h"
+#include "stream/nbd/nbd.h"
+#include "stream/nbd/tell.h"
 
 enum {
 	SETTLED_US = 5 * 1000000, /* who has served as long as this was well */
@@ -31,6 +31,9 @@ enum {
 	LOOK_US = 100000,
 	LATER_US = 1000000, /* the kernel is given a connection as often: it takes it when the last has ended */
 	FLUSH_US = 600 * 1000000, /* as streamdisk has it, for the last flush */
+	/* How long requests wait for a server.  The guardian has started another one before, or has
+	 * reset the machine; this is for when it is killed itself. */
+	WAIT_S = 600,
 };
 
 struct guard {
@@ -113,13 +116,14 @@ connect_again(struct guard *g, struct err *e)
 static int
 connect_first(struct guard *g, struct err *e)
 {
+	const struct nbd_device d = { g->c->nbd, g->c->sector_bytes, WAIT_S };
 	struct nbd_export x;
 	int fd = greet(g, &x, e), rc = 0;
 
 	if (fd < 0)
 		return -1;
 	if (g->c->nbd != NULL)
-		rc = nbd_attach(g->c->nbd, fd, &x, g->c->sector_bytes, e);
+		rc = nbd_attach(&d, fd, &x, e);
 	close(fd);
 	g->served = rc == 0;
 	g->attached = rc == 0 && g->c->nbd != NULL;

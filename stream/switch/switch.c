@@ -5,16 +5,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/nbd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/disk/ptable.h"
+#include "stream/nbd/nbd.h"
 #include "stream/switch/block.h"
 #include "stream/switch/devmap.h"
 #include "stream/switch/memory.h"
@@ -236,7 +235,7 @@ switch_remove(const char *name, struct err *e)
 struct mover {
 	const struct switch_move *m;
 	int fd;              /* of the device mapper */
-	struct block to, nbd; /* nbd.fd is -1 when none is to be disconnected */
+	struct block to;
 	struct linear table; /* of NAME, before */
 	int sector_bytes;    /* of NAME */
 };
@@ -245,7 +244,6 @@ static void
 mover_close(struct mover *v)
 {
 	block_close(&v->to);
-	block_close(&v->nbd);
 	if (v->fd >= 0)
 		close(v->fd);
 }
@@ -267,14 +265,13 @@ sector_bytes_of(const char *name, int *bytes, struct err *e)
 static int
 mover_open(struct mover *v, const struct switch_move *m, struct err *e)
 {
-	*v = (struct mover){ .m = m, .fd = -1, .to.fd = -1, .nbd.fd = -1 };
+	*v = (struct mover){ .m = m, .fd = -1, .to.fd = -1 };
 	if (check_name(m->name, e) != 0)
 		return -1;
 	v->fd = devmap_open(e);
 	if (v->fd >= 0 && devmap_table(v->fd, m->name, &v->table, NULL, e) == 0 &&
 	    sector_bytes_of(m->name, &v->sector_bytes, e) == 0 &&
-	    block_open(&v->to, m->device, e) == 0 &&
-	    (m->nbd == NULL || block_open(&v->nbd, m->nbd, e) == 0))
+	    block_open(&v->to, m->device, e) == 0)
 		return 0;
 	mover_close(v);
 	return -1;
@@ -285,6 +282,8 @@ check_fits(const struct mover *v, struct err *e)
 {
 	const struct switch_move *m = v->m;
 
+	if (m->nbd != NULL && !nbd_is_attached(m->nbd))
+		return err_set(e, ERR_ABSENT, "%s: is not attached", m->nbd);
 	if (v->table.first != 0)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "/dev/mapper/%s: begins at sector %" PRIu64
@@ -340,13 +339,10 @@ exchange(struct mover *v, struct switch_moved *r, struct err *e)
 static int
 disconnect(struct mover *v, struct switch_moved *r, struct err *e)
 {
-	if (v->nbd.fd < 0)
+	if (v->m->nbd == NULL)
 		return 0;
-	if (ioctl(v->nbd.fd, NBD_DISCONNECT) != 0)
-		return err_os(e, "%s: cannot be disconnected", v->m->nbd);
-	ioctl(v->nbd.fd, NBD_CLEAR_SOCK);
-	r->disconnected = true;
-	return 0;
+	r->disconnected = nbd_detach(v->m->nbd, e) == 0;
+	return r->disconnected ? 0 : -1;
 }
 
 int

@@ -11,7 +11,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/timed.h"
-#include "stream/switch/local.h"
+#include "stream/nbd/local.h"
 
 enum {
 	DOCUMENT_BYTES = 4096, /* several times a document */

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stream/switch/nbd.h"
+#include "stream/nbd/nbd.h"
 #include "tests/t.h"
 #include "tests/tmp.h"
 

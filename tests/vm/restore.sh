@@ -4,7 +4,7 @@
 # power cut, and the machine starts from it.  Once it is loaded whole.
 . "$(dirname "$0")/stream_lib.sh"
 OFFSET=$((2048 * 512))	# of the filesystem on the disk
-requires nbdcopy nbd-client e2fsck
+requires nbdcopy e2fsck
 vm_bootable
 # on_page WORDS: the command of the page that begins with these, with this test's own names.
 on_page() {
@@ -32,7 +32,7 @@ echo "== a disk, and its copy; the disk is lost"
 check "the copy" quietly "$BIN/dsync" --dmmerge="$BIN/dmmerge" --since=scan:"$T/state" init "$D/disk" "$T/copy"
 "$BIN/dmmerge" --status "$T/copy" > "$T/stdout"; check "it is consistent" grep -qx "condition consistent" "$T/stdout"
 
-vm_ramdisk "$TOP/tests/vm/restore_guest" "$BIN/streamdisk" "$BIN/../lib/nbdkit-ndz-plugin.so" nbdkit nbd-client nbdcopy e2fsck <<- 'I'
+vm_ramdisk "$TOP/tests/vm/restore_guest" "$BIN/streamdisk" "$BIN/../lib/nbdkit-ndz-plugin.so" nbdkit nbdcopy e2fsck <<- 'I'
 	drivers/md/dm-mod.ko
 	drivers/block/nbd.ko
 	drivers/block/virtio_blk.ko

@@ -3,7 +3,7 @@
 # Most of a slow machine's disk is to be absent, too, when somebody logs in: with SLOWLY what it reads
 # comes at once, and the rest within an hour.  READ_ALL, typed into it, lets it read the rest.
 declare -F vm_start > /dev/null || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-requires nbdkit nbd-client python3
+requires nbdkit python3
 vm_accel
 PORT=8080 SLOWLY=rate=200k
 READ_ALL='dd if=/dev/mapper/frisbee of=/dev/null bs=1M 2> /dev/null'

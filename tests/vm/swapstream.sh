@@ -3,7 +3,7 @@
 # started the image's kernel and init while most of its disk is absent, and done when it uses the
 # disk itself; the controller knows both.
 . "$(dirname "$0")/swapin_lib.sh"
-requires nbdkit nbd-client curl
+requires nbdkit curl
 MORE=48
 STREAMS=$MORE "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 controller_lan node

@@ -1,6 +1,6 @@
 /* local.h: connections to the sockets of programs on this machine. */
-#ifndef STREAM_SWITCH_LOCAL_H
-#define STREAM_SWITCH_LOCAL_H
+#ifndef STREAM_NBD_LOCAL_H
+#define STREAM_NBD_LOCAL_H
 
 #include "common/base/err.h"
 
@@ -9,4 +9,4 @@
  * ERR_IO. */
 int local_connect(const char *path, struct err *);
 
-#endif /* STREAM_SWITCH_LOCAL_H */
+#endif /* STREAM_NBD_LOCAL_H */

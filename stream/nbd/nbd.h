@@ -3,10 +3,10 @@
  *
  * The server is found at a socket of this machine.  nbd_dial() makes a connection that requests may
  * go through, and the kernel is given it by netlink (linux/nbd-netlink.h).  When the connection
- * ends, requests wait until the kernel is given another one.  Those that were sent and not
- * answered are sent again within some seconds. */
-#ifndef STREAM_SWITCH_NBD_H
-#define STREAM_SWITCH_NBD_H
+ * ends, requests fail; or, where the device is to wait, they do so until the kernel is given another
+ * connection.  Those that were sent and not answered are sent again then, within some seconds. */
+#ifndef STREAM_NBD_NBD_H
+#define STREAM_NBD_NBD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +22,15 @@ struct nbd_export {
 	uint16_t flags; /* what it can do, as the protocol has it */
 };
 
+/* The kernel's device. */
+struct nbd_device {
+	const char *path; /* /dev/nbdN */
+	uint64_t sector_bytes;
+	/* For how many seconds requests wait for another connection when theirs has ended; 0: they
+	 * fail at once, and nbd_reattach() is not for this device. */
+	uint64_t wait_s;
+};
+
 /* Is this the first thing that a server says?  It must know options ("fixed newstyle"), and leave out
  * what old clients wait for behind its answer. */
 bool nbd_hello_ok(const void *hello, size_t len);
@@ -33,15 +42,18 @@ bool nbd_export_get(struct nbd_export *, const void *answer, size_t len);
  * has closed the connection; ERR_FORMAT: it is no such server; ERR_USAGE; ERR_CANCELLED. */
 int nbd_dial(const char *socket, struct nbd_export *, struct err *);
 
-/* Make /dev/nbdN of this connection, with sectors of so many bytes.  The caller may close fd.
- * ERR_ABSENT: the kernel has no NBD client; ERR_USAGE: the device has another name; ERR_IO. */
-int nbd_attach(const char *device, int fd, const struct nbd_export *, uint64_t sector_bytes,
-    struct err *);
+/* Make the device of this connection.  It can be written to if the server says so.  The caller may
+ * close fd.  ERR_ABSENT: the kernel has no NBD client; ERR_USAGE: the device has another name; ERR_IO:
+ * the kernel does not take it, as when the device is attached already. */
+int nbd_attach(const struct nbd_device *, int fd, const struct nbd_export *, struct err *);
 /* Give the device another connection, where the kernel knows that the earlier one has ended.  Where it
  * does not know this yet, nothing is done, and the kernel does not say so: a caller calls this once
  * more a little later.  Errors of nbd_attach(). */
 int nbd_reattach(const char *device, int fd, struct err *);
 /* Has the device been attached, and not been disconnected since? */
 bool nbd_is_attached(const char *device);
+/* Disconnect the device.  Requests that are not answered fail, and the server hears that its client
+ * leaves.  No file is opened.  Errors of nbd_attach(). */
+int nbd_detach(const char *device, struct err *);
 
-#endif /* STREAM_SWITCH_NBD_H */
+#endif /* STREAM_NBD_NBD_H */

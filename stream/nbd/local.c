@@ -1,6 +1,6 @@
 /* local.c: connects to a program on this machine.  whole.c and nbd_dial.c call this, in the thread
  * that asks. */
-#include "stream/switch/local.h"
+#include "stream/nbd/local.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* tell.c: says something to the kernel by one of its files.  guard.c and nbd_kernel.c call this, in
- * streamswitch's one thread. */
-#include "stream/switch/tell.h"
+ * the one thread of their program. */
+#include "stream/nbd/tell.h"
 
 #include <fcntl.h>
 #include <string.h>

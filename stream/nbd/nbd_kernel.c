@@ -1,5 +1,6 @@
-/* nbd_kernel.c: gives the kernel's NBD client its connections, by generic netlink.  guard.c calls
- * this, in its one thread.  A kernel that is older than 4.12 does not have this interface. */
+/* nbd_kernel.c: gives the kernel's NBD client its connections, and takes its devices down, by generic
+ * netlink.  guard.c, switch.c and attach.c call this, in their one thread.  A kernel that is older
+ * than 4.12 does not have this interface. */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/genetlink.h>
@@ -11,14 +12,11 @@
 #include <unistd.h>
 
 #include "common/base/rd.h"
-#include "stream/switch/nbd.h"
-#include "stream/switch/tell.h"
+#include "stream/nbd/nbd.h"
+#include "stream/nbd/tell.h"
 
 enum {
 	MESSAGE_BYTES = 4096, /* several times an answer */
-	/* How long requests wait for a server.  Whoever guards it has started another one before, or
-	 * has reset the machine; this is for when he is killed himself. */
-	DEAD_S = 600,
 	/* After so long a request whose connection has ended is sent again.  One that the server is
 	 * still at is noted in the kernel's log, and goes on. */
 	AGAIN_MS = 5000,
@@ -146,40 +144,48 @@ number_of(const char *device, uint32_t *number, struct err *e)
 	return err_set(e, ERR_USAGE, "%s: is not /dev/nbdN", device);
 }
 
-/* x is NULL for a device that has had a connection. */
+/* Finish a message that begin() has begun for any family, and send it. */
 static int
-configure(int netlink, const char *device, int fd, const struct nbd_export *x,
-    uint64_t sector_bytes, struct err *e)
+ask_client(int netlink, const char *device, union message *m, const char *refused, struct err *e)
 {
-	union message m;
 	uint16_t family;
-	uint32_t number;
 
-	if (number_of(device, &number, e) != 0 || find_family(netlink, &family, e) != 0)
+	if (find_family(netlink, &family, e) != 0)
 		return -1;
-	begin(&m, family, x != NULL ? NBD_CMD_CONNECT : NBD_CMD_RECONFIGURE);
-	put(&m, NBD_ATTR_INDEX, &number, sizeof number);
-	if (x != NULL) {
-		put_u64(&m, NBD_ATTR_SIZE_BYTES, x->bytes);
-		put_u64(&m, NBD_ATTR_BLOCK_SIZE_BYTES, sector_bytes);
-		put_u64(&m, NBD_ATTR_SERVER_FLAGS, x->flags);
-		put_u64(&m, NBD_ATTR_DEAD_CONN_TIMEOUT, DEAD_S);
-	}
-	put_connection(&m, fd);
-	errno = ask(netlink, &m);
-	return errno == 0 ? 0 : err_os(e, "%s: the kernel does not take the connection", device);
+	m->head.nlmsg_type = family;
+	errno = ask(netlink, m);
+	return errno == 0 ? 0 : err_os(e, "%s: %s", device, refused);
 }
 
 static int
-give(const char *device, int fd, const struct nbd_export *x, uint64_t sector_bytes, struct err *e)
+tell_client(const char *device, union message *m, const char *refused, struct err *e)
 {
 	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 
 	if (netlink < 0)
 		return err_os(e, "a socket to the kernel");
-	int rc = configure(netlink, device, fd, x, sector_bytes, e);
+	int rc = ask_client(netlink, device, m, refused, e);
 	close(netlink);
 	return rc;
+}
+
+static int
+begin_for(union message *m, const char *device, uint8_t command, struct err *e)
+{
+	uint32_t number;
+
+	if (number_of(device, &number, e) != 0)
+		return -1;
+	begin(m, 0, command);
+	put(m, NBD_ATTR_INDEX, &number, sizeof number);
+	return 0;
+}
+
+static int
+give(const char *device, int fd, union message *m, struct err *e)
+{
+	put_connection(m, fd);
+	return tell_client(device, m, "the kernel does not take the connection", e);
 }
 
 static void
@@ -200,26 +206,51 @@ send_again_soon(const char *device)
 }
 
 int
-nbd_attach(const char *device, int fd, const struct nbd_export *x, uint64_t sector_bytes,
-    struct err *e)
+nbd_attach(const struct nbd_device *d, int fd, const struct nbd_export *x, struct err *e)
 {
-	if (give(device, fd, x, sector_bytes, e) != 0)
+	union message m;
+
+	if (begin_for(&m, d->path, NBD_CMD_CONNECT, e) != 0)
 		return -1;
-	send_again_soon(device);
+	put_u64(&m, NBD_ATTR_SIZE_BYTES, x->bytes);
+	put_u64(&m, NBD_ATTR_BLOCK_SIZE_BYTES, d->sector_bytes);
+	put_u64(&m, NBD_ATTR_SERVER_FLAGS, x->flags);
+	if (d->wait_s > 0)
+		put_u64(&m, NBD_ATTR_DEAD_CONN_TIMEOUT, d->wait_s);
+	if (give(d->path, fd, &m, e) != 0)
+		return -1;
+	if (d->wait_s > 0)
+		send_again_soon(d->path);
 	return 0;
 }
 
 int
 nbd_reattach(const char *device, int fd, struct err *e)
 {
-	return give(device, fd, NULL, 0, e);
+	union message m;
+
+	return begin_for(&m, device, NBD_CMD_RECONFIGURE, e) != 0 ? -1 : give(device, fd, &m, e);
+}
+
+int
+nbd_detach(const char *device, struct err *e)
+{
+	union message m;
+
+	if (begin_for(&m, device, NBD_CMD_DISCONNECT, e) != 0)
+		return -1;
+	return tell_client(device, &m, "cannot be disconnected", e);
 }
 
 bool
 nbd_is_attached(const char *device)
 {
 	char path[80];
+	uint32_t number;
+	struct err ignored; /* a device of another name is none */
 
+	if (number_of(device, &number, &ignored) != 0)
+		return false;
 	path_of(path, sizeof path, device, "pid");
 	return access(path, F_OK) == 0;
 }

@@ -1,5 +1,6 @@
 /* nbd_dial.c: connects to a server that speaks NBD, up to where requests may follow; the form is that
- * of the protocol's own document, doc/proto.md.  guard.c calls this, in its one thread. */
+ * of the protocol's own document, doc/proto.md.  guard.c and
+ * attach.c call this, in their one thread. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "common/base/rd.h"
 #include "common/base/wr.h"
 #include "common/net/await.h"
-#include "stream/switch/local.h"
-#include "stream/switch/nbd.h"
+#include "stream/nbd/local.h"
+#include "stream/nbd/nbd.h"
 
 enum {
 	FIXED = 1, NO_ZEROES = 2, /* flags that server and client have in common */
