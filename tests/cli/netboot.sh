@@ -395,6 +395,13 @@ btrfs filesystem resize max $RUN/grow
 umount $RUN/grow" "$with grow_one $T/grown/mapper/frisbee5 btrfs; :"
 rm "$PROC/1/mountinfo"
 
+# An attached image whose partitions the kernel does not read is not waited for without end.
+mkdir -p "$T/attached/block/nbd0"; echo 8 > "$T/attached/block/nbd0/size"
+with="SYS=$T/attached; STREAM_WAIT=2; modprobe() { :; }; streamdisk() { command sleep 3; }; attach_it() { attach_image nbd://a/; echo \$why; command kill \$attached; };
+	sleep() { slept=x\$slept; [ \$slept != xxxxx ] || { echo waits; exit; }; };"
+says "an image without partitions for the kernel" "the kernel does not read the partitions of the image: nbd0: Invalid argument" \
+    "$with blockdev() { echo 'nbd0: Invalid argument' >&2; return 1; }; attach_it"
+says "one that is still being opened is waited for" "waits" "echo 0 > $T/attached/block/nbd0/size; $with blockdev() { return 1; }; attach_it"
 mkdir -p "$T/own/udev/rules.d"; : > "$T/own/log"; : > "$T/own/udev/rules.d/rules"
 says "no file of ours is where the system has a folder, and udev's rules stay" "$T/own/udev/rules.d/rules" "RUN=$T/own; clear_run; find $T/own -type f"
 
