@@ -397,7 +397,9 @@ find_words(struct buf *grub, const char *version)
 }
 
 /* Make the line of the file cmdline.  Words that the kernel would cut off are an error: the last
- * one may be the one that counts. */
+ * one may be the one that counts.  The system may not hibernate: what it would write to its swap
+ * space, nothing could resume, since no machine starts from a disk that is not whole.  Nor is what
+ * is in the image's swap space resumed. */
 static int
 make_line(struct buf *line, const struct kernel *k, const char *words, const struct boot_config *c,
     struct err *e)
@@ -410,8 +412,8 @@ make_line(struct buf *line, const struct kernel *k, const char *words, const str
 		    "of them could be used",
 		    name_of(c), strlen(words), WORDS_BYTES_MAX);
 	int n = k->partition != 0
-	            ? snprintf(text, sizeof text, "%s frisbee.root=%u\n", words, k->partition)
-	            : snprintf(text, sizeof text, "%s\n", words);
+	            ? snprintf(text, sizeof text, "%s nohibernate frisbee.root=%u\n", words, k->partition)
+	            : snprintf(text, sizeof text, "%s nohibernate\n", words);
 	buf_bytes(line, text, (size_t)n);
 	return buf_ok(line) ? 0 : err_nomem(e, name_of(c));
 }

@@ -37,10 +37,11 @@ struct boot_made {
 
 /* Make the files, when all that they will hold has been read.  Modules that gzip, xz or zstd has
  * compressed are decompressed.  cmdline has the words that the image's GRUB gives to this kernel
- * ("ro" if it has none of that), and for a disk "frisbee.root=N" with the number of the partition of
- * the root filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4 filesystem with a
- * kernel and its modules, or what is mounted has none, or the kernel lacks a module; ERR_FORMAT:
- * what is there is damaged; ERR_ABSENT: there is no such folder; ERR_IO; ERR_NOMEM. */
+ * ("ro" if it has none of that), "nohibernate", and for a disk "frisbee.root=N" with the number of
+ * the partition of the root filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4
+ * filesystem with a kernel and its modules, or what is mounted has none, or the kernel lacks a
+ * module; ERR_FORMAT: what is there is damaged; ERR_ABSENT: there is no such folder; ERR_IO;
+ * ERR_NOMEM. */
 int boot_make(const struct boot_config *, struct boot_made *, struct err *);
 
 #endif /* STREAM_BOOT_BOOT_H */

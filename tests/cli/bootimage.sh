@@ -33,7 +33,7 @@ check "MBR" boot --json "$T/sda.ndz"
 check "the newest kernel" cmp "$T/out/vmlinuz" "$T/root/boot/vmlinuz-6.1.0-10-amd64"
 check "what is needed, what that needs, and drivers" [ "$(in_ramdisk)" = "ahci.ko dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
 check "the same bytes" diff -r -x noise.ko -x sound -x modules.builtin "$T/root/lib/modules/6.1.0-10-amd64" "$T/there/lib/modules/6.1.0-10-amd64"
-check "its words" [ "$(cat "$T/out/cmdline")" = "root=UUID=1 ro quiet console=ttyS0 frisbee.root=2" ]
+check "its words" [ "$(cat "$T/out/cmdline")" = "root=UUID=1 ro quiet console=ttyS0 nohibernate frisbee.root=2" ]
 check "a report" json <("$SD" --json bootimage "$T/sda.ndz" "$T/out") kernel=6.1.0-10-amd64 root_partition=2 modules=7 "ramdisk_bytes=$(stat -c %s "$T/out/initrd.img")"
 check "drivers of a machine" boot --drivers=virtio_net,not_there "$T/sda.ndz"
 check "no others" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
@@ -45,12 +45,12 @@ mkdir "$T/boot"; mv "$T/root/boot"/* "$T/boot"
 disk gpt gpt 1 "$T/boot" 3 "$T/root"
 check "GPT, with a partition for /boot" boot "$T/gpt.ndz"
 check "its kernel" cmp "$T/out/vmlinuz" "$T/boot/vmlinuz-6.1.0-10-amd64"
-check "its words" grep -q "console=ttyS0 frisbee.root=3$" "$T/out/cmdline"
+check "its words" grep -q "console=ttyS0 nohibernate frisbee.root=3$" "$T/out/cmdline"
 rm -r "$T/boot/grub"
 for v in 6.1.0-9-amd64 6.1.0-10-amd64; do mv "$T/boot/vmlinuz-$v" "$T/root/lib/modules/$v/vmlinuz"; done
 disk lib gpt 3 "$T/root"
 check "a kernel beside its modules" boot "$T/lib.ndz"
-check "without GRUB" [ "$(cat "$T/out/cmdline")" = "ro frisbee.root=3" ]
+check "without GRUB" [ "$(cat "$T/out/cmdline")" = "ro nohibernate frisbee.root=3" ]
 
 refused() {	# WORDS IMAGE
 	rm -rf "$T/out"; status 4 "$SD" bootimage "$2" "$T/out"

@@ -51,7 +51,7 @@ says "the subvolume that its own fstab names" "frisbee.root=1 rootflags=subvol=@
 check "its files" boot --drivers=virtio_net "$T/system"
 check "the kernel" cmp "$T/out/vmlinuz" "$T/root/boot/vmlinuz-6.1.0-10-amd64"
 says "the module that reads its root, and no other one" "btrfs.ko dm-mod.ko nbd.ko net_failover.ko virtio_net.ko " "$(in_ramdisk)"
-says "the words of its GRUB, without a partition" "root=UUID=1 ro quiet" "$(cat "$T/out/cmdline")"
+says "the words of its GRUB, without a partition" "root=UUID=1 ro quiet nohibernate" "$(cat "$T/out/cmdline")"
 check "a report without a partition" json <("$SD" --json bootimage "$T/system" "$T/out") kernel=6.1.0-10-amd64 'root_partition!?'
 left
 
