@@ -8,7 +8,8 @@ import contextlib, mailbox, os, random, sqlite3, subprocess
 from dsync_changes import BLOCK, figure_8, runs_of
 
 MB = int(os.environ.get("GRAIN_MB", "1024"))
-UPGRADE = ("database-old", "database-upgraded-bert")
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+UPGRADED, UPGRADED_MB = "minimal-old", 768  # a disk of bench/families, made as small as this
 
 
 def scattered(disk, runs):
@@ -90,39 +91,38 @@ def mail_works(where):
         box.flush()
 
 
-def upgraded(folder, disk, new):
-    """The files that another disk has otherwise are written anew and renamed, as dpkg does it."""
-    there = f"{folder}/new"
-    os.makedirs(there)
-    subprocess.run(["mount", "-o", "loop,ro,noload", new, there], check=True)
-    try:
-        with disk.mounted(f"{folder}/mnt") as where:
-            subprocess.run(["rsync", "-aHAX", "--delete", "--exclude=/lost+found", f"{there}/", f"{where}/"], check=True)
-    finally:
-        subprocess.run(["umount", there], check=True)
+def upgraded(folder, disk):
+    """The packages of the system on the disk are upgraded by apt, which has its lists; dpkg waits for the disk as it does otherwise."""
+    for what in "--update", "--upgrade":
+        disk.forget_all()
+        with disk.mounted(f"{folder}/mnt") as where, open(f"{folder}/upgrade.log", "ab") as log:
+            subprocess.run([f"{TOP}/bench/families", what, where], check=True, stdout=log, stderr=log)
 
 
 def histories(folder, families):
     """Of each history its name, what writes it to a disk, and the file that the disk is a copy of; None: it is empty, of MB."""
     r, blocks = random.Random(1), (MB << 20) // BLOCK
-    old, new = (f"{families}/{n}.ext4" for n in UPGRADE)
+    old = f"{families}/{UPGRADED}.ext4"
     yield "1 % at random", lambda d: scattered(d, runs_of(r.sample(range(blocks), blocks // 100))), None
     yield "10 % at random", lambda d: scattered(d, runs_of(r.sample(range(blocks), blocks // 10))), None
     yield "clustered, as figure 8", lambda d: scattered(d, figure_8(blocks, blocks * 45 // 2097, r)), None
     yield "a database (SQLite, WAL)", lambda d: in_filesystem(folder, d, database_is_made, database_works), None
     yield "a mail store (Maildir)", lambda d: in_filesystem(folder, d, mail_is_there, mail_works), None
-    if os.path.exists(old) and os.path.exists(new):
-        yield "a package upgrade", lambda d: upgraded(folder, d, new), old
+    if os.path.exists(old):
+        yield "a package upgrade", lambda d: upgraded(folder, d), old
     else:
-        print(f"bench/families has not made {' and '.join(UPGRADE)}, so a package upgrade is left out")
+        print(f"bench/families has not made {UPGRADED}, so a package upgrade is left out")
 
 
 @contextlib.contextmanager
 def disk_for(folder, path):
-    """The path of a new disk of MB, or of a copy of that file, while it is used."""
+    """The path of a new disk of MB, or of a smaller copy of that ext4, while it is used."""
     own = f"{folder}/disk"
     if path:
         subprocess.run(["cp", "--sparse=always", path, own], check=True)
+        subprocess.run(["e2fsck", "-fp", own], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["resize2fs", own, f"{UPGRADED_MB}M"], check=True, capture_output=True)
+        os.truncate(own, UPGRADED_MB << 20)
     else:
         subprocess.run(["truncate", "-s", f"{MB}M", own], check=True)
     try:
