@@ -27,12 +27,14 @@ echo 1 > "$T/sys/block/sdb/sdb1/partition"; echo 2048 > "$T/sys/block/sdb/sdb1/s
 ROOT=11111111-2222-3333-4444-555555555555 SWAP=77777777-2222-3333-4444-555555555555 SRV=88888888-2222-3333-4444-555555555555
 BOOT=99999999-2222-3333-4444-555555555555 FAT=4444-5555
 # Commands that change something are counted, and everything is cut off before the CUT-th of them, or in it, at its access N: CUT=12@pwrite:N.
+# Those whose numbers are in FAILS fail, and do nothing.
 counted() {	# NAME REAL...
 	cat > "$T/bin/$1" <<- I
 		#!/bin/bash
 		case "$1 \$*" in 'dd '*of="$T/dev"*|'tune2fs -U'*|mv*|'swaplabel -U'*|'fatlabel -i'*|xfs_db*|umount*|sync*) ;; *) exec ${@:2} "\$@" ;; esac
 		n=\$((\$(cat "$T/count") + 1)); echo \$n > "$T/count"; echo "\$n $1 \$*" >> "$T/commands"
 		[ "\$CUT" != \$n ] || kill -9 0
+		case " \$FAILS " in *" \$n "*) exit 1 ;; esac
 		case \$CUT in \$n@*) export FAULT=\${CUT#*@}:kill:/dev/loop FAULT_FIRED="$T/fired" LD_PRELOAD="$SHIM" ;; esac
 		${@:2} "\$@"; s=\$?
 		[ ! -e "$T/fired" ] || kill -9 0
@@ -98,6 +100,7 @@ node() {
 ids() { for i in 1 2 3 4 5; do blkid -p -o value -s UUID "$T/dev/sda$i"; done | tr '\n' ' '; }
 said() { check "says: $1" grep -qxF "$1" "$T/said" || sed 's/^/	/' "$T/said"; }
 fresh() { detach; cp "$T/golden" "$T/disk"; attach "$T/disk"; }
+no_list() { [ "$(dd if="$T/dev/sda" bs=512 skip=$((2048 - 64)) count=64 status=none | tr -d '\0' | wc -c)" = 0 ]; }
 look() {	# everything in the mounted system is that of the new ones; prints what is not
 	local new=("" $(ids)) left
 	[ ${#new[@]} = 6 ] || { echo "identities: ${new[*]}"; return; }
@@ -115,7 +118,7 @@ look() {	# everything in the mounted system is that of the new ones; prints what
 	left=$(find "$T/m" -name '.newids*'); [ -z "$left" ] || echo "there is $left"
 	cmp -s <(sed "s/$BOOT/${new[4]}/" "$T/boot/efi/EFI/debian/grubx64.efi") "$T/m/boot/efi/EFI/debian/grubx64.efi" || echo "GRUB with a UUID in it"
 	umount "$T/m/boot" "$T/m"
-	[ "$(dd if="$T/dev/sda" bs=512 skip=$((2048 - 64)) count=64 status=none | tr -d '\0' | wc -c)" = 0 ] || echo "the list is still there"
+	no_list || echo "the list is still there"
 }
 golden
 OLD_IDS="$FAT $ROOT $SWAP $BOOT $SRV "
@@ -146,7 +149,9 @@ cut() {	# CUT
 	detach; mv "$T/cut" "$T/disk"; attach "$T/disk"
 	node load
 	if grep -qx "say loads" "$T/said"; then
-		[ "$(ids)" = "$OLD_IDS" ] || fail "cut $1: changed, and loaded again"
+		# When all is done, half of the list may have been taken away.
+		[ "$(ids)" = "$OLD_IDS" ] || [ "$1" = "$COMMANDS" ] || fail "cut $1: changed, and loaded again"
+		no_list || fail "cut $1: there is something of a list"
 		return
 	fi
 	goes=$((goes + 1))
@@ -168,13 +173,64 @@ words frisbee.order=1-3 frisbee.action=capture
 node 'place=disk; capture_to_place() { echo reads; }; capture'
 said "fail sda is not captured: only some of its filesystems have new identities; the order that was to give them can go on, or the disk is loaded anew"
 words frisbee.order=1-3 frisbee.newids=yes
-node load
-check "it loads" grep -qx "say loads" "$T/said"
-check "without a list" [ "$(dd if="$T/dev/sda" bs=512 skip=$((2048 - 64)) count=64 status=none | tr -d '\0' | wc -c)" = 0 ]
+ANOTHER="a list of new identities of another load" HALF="half a list of new identities"
+loads_again() {	# WHAT THE-DISK-HAS
+	detach; attach "$T/disk"
+	node load
+	said "say sda has $2, which is taken away"
+	check "$1: it loads" grep -qx "say loads" "$T/said"
+	check "without a list" no_list
+}
+loads_again "another order" "$ANOTHER"
+begun() { fresh; CUT=$(tool "$1") node give_new_ids; }	# TOOL that is not run any more
+begun swaplabel; words frisbee.order=1-3 frisbee.newids=yes frisbee.image=other
+loads_again "the same order, of another image" "$ANOTHER"
+words frisbee.order=1-3 frisbee.newids=yes
+begun fatlabel; dd if="$T/golden" of="$T/disk" bs=1M skip=1 seek=1 conv=notrunc,sparse status=none; dd if="$T/golden" of="$T/disk" bs=1M skip=5 seek=5 count=24 conv=notrunc status=none
+loads_again "the same order, when the disk was loaded in between" "$ANOTHER"
+begun fatlabel; mount "$T/dev/sda2" "$T/m" && umount "$T/m"
+loads_again "the same order, when the system was started in between" "$ANOTHER"
+begun swaplabel; sfdisk -q --disk-id "$T/disk" 12345678-2222-3333-4444-555555555555
+loads_again "the same order, of another table" "$ANOTHER"
+begun fatlabel; dd if=/dev/zero of="$T/dev/sda" bs=512 seek=1986 count=1 conv=notrunc,fsync status=none
+loads_again "a list of which one sector is missing" "$HALF"
+begun swaplabel; dd if="$T/disk" of="$T/list" bs=512 skip=1984 count=64 status=none
+words frisbee.order=1-4
+fresh; node "frisbee() { command dd if='$T/list' of='$T/dev/sda' bs=512 seek=1984 conv=notrunc,fsync status=none; }; load"
+said "say sda has $ANOTHER, which is taken away"
+check "nor is one that the image has brought" no_list
+words frisbee.order=1-3 frisbee.newids=yes
 
-fresh; CUT=$(tool swaplabel) node give_new_ids; detach; attach "$T/disk"
+echo "== XFS that was used in between has what was written then"
+begun xfs_db; mount "$T/dev/sda5" "$T/m"; echo new > "$T/m/new"; sync -f "$T/m"; cp "$T/disk" "$T/cut"; umount "$T/m"
+detach; mv "$T/cut" "$T/disk"; attach "$T/disk"; node load
+said "say the filesystems of sda have new identities"
+mount "$T/dev/sda5" "$T/m"; check "a new file" [ "$(cat "$T/m/new")" = new ]; rm -f "$T/m/new"; umount "$T/m"
+check "all is new: $(look)" [ -z "$(look)" ]
+
+echo "== a list that cannot be written leaves nothing"
+nothing_left() {
+	mount -o ro "$T/dev/sda2" "$T/m"; mount -o ro "$T/dev/sda4" "$T/m/boot"
+	check "nothing is left" [ -z "$(find "$T/m" -name '.newids*')" ]
+	umount "$T/m/boot" "$T/m"
+}
+head=$(tool "dd.*seek=1984") body=$(tool "dd.*seek=1985")
+fresh; FAILS="$head" node give_new_ids
+said "fail sda is loaded, but its filesystems have their old identities: the list of changes cannot be written"
+nothing_left; check "no list" no_list
+fresh; FAILS="$body" node give_new_ids
+said "fail sda is loaded, but its filesystems have their old identities: the list of changes cannot be written"
+nothing_left; check "no list" no_list
+fresh; FAILS="$body $((body + 1))" node give_new_ids
+said "fail sda is loaded, but its filesystems have their old identities: the list of changes cannot be written, nor be taken away; files whose names begin with .newids- are left on it"
+loads_again "half a list" "$HALF"
+fresh; mount "$T/dev/sda2" "$T/m"; printf '#!/bin/sh\n/bin/busybox mount -o remount,ro /; exit 1\n' > "$T/m/usr/sbin/mkinitramfs"; umount "$T/m"; node give_new_ids
+said "fail sda is loaded, but its filesystems have their old identities: personalise: /boot/initrd.img-6.1: mkinitramfs of the system failed; files whose names begin with .newids- are left on it"
+
+begun swaplabel; detach; attach "$T/disk"
 node 'streamswitch() { ! read_ids || echo "the list is there"; false; }; start_daemon - x'
-check "before a stream, too" [ "$(cat "$T/said")" = "fail sda cannot be kept for streaming" ]
+check "before a stream, too" [ "$(cat "$T/said")" = "say sda has $ANOTHER, which is taken away
+fail sda cannot be kept for streaming" ]
 
 echo "== what is refused before the first change"
 refused() {	# SENTENCE CHANGE...: CHANGE is made in the mounted ext4
@@ -189,7 +245,7 @@ refused() {	# SENTENCE CHANGE...: CHANGE is made in the mounted ext4
 	umount "$T/m/boot" "$T/m"
 }
 refused "personalise: /boot/initrd.img-6.1: mkinitramfs of the system failed" sh -c 'echo exit 1 > usr/sbin/mkinitramfs'
-refused "personalise: /boot/initrd.img-6.1: the system has no mkinitramfs, which would make it anew" rm usr/sbin/mkinitramfs
+refused "personalise: /boot/initrd.img-6.1: the system has neither mkinitramfs nor dracut, which would make it anew" rm usr/sbin/mkinitramfs
 refused "personalise: /boot/initrd.img-6.1: the system has no modules of the kernel that it is for" rm -r lib/modules/6.1
 refused "personalise: there is no room for a new /etc/fstab" sh -c '{ cat /dev/zero > full; i=0; while echo full > full$i; do i=$((i + 1)); done; } 2> /dev/null; sync; while echo full > full$i; do i=$((i + 1)); done 2> /dev/null; :'
 refused "personalise: there is no room for a new /boot/initrd.img-6.1" sh -c 'head -c 3M /dev/urandom > boot/initrd.img-6.1'
@@ -202,6 +258,15 @@ said "fail sda is loaded, but its filesystems have their old identities: the sys
 fresh; echo core | dd of="$T/dev/sda" bs=512 seek=2040 conv=notrunc status=none; node give_new_ids
 said "fail sda is loaded, but its filesystems have their old identities: there are no 64 free sectors in front of the first partition, where the list of changes is kept"
 check "nothing has changed" [ "$(ids)" = "$OLD_IDS" ]
+
+echo "== an initramfs of dracut"
+fresh; mount "$T/dev/sda2" "$T/m"; mkdir -p "$T/m/usr/bin"
+sed 's/"$1 $3" = "-o 6.1"/"$*" = "--quiet --force --no-hostonly --no-hostonly-cmdline \/boot\/.newids-initrd.img-6.1 6.1"/; s/"$2"/"$5"/' "$T/m/usr/sbin/mkinitramfs" > "$T/m/usr/bin/dracut"
+chmod 755 "$T/m/usr/bin/dracut"; printf '#!/bin/sh\nexit 1\n' > "$T/m/usr/sbin/mkinitramfs"; umount "$T/m"
+node give_new_ids
+said "say the filesystems of sda have new identities"
+check "all is new: $(look)" [ -z "$(look)" ]
+check "whatever its name is" [ "$(eval "$(sed -n '/^version_of/,/^}/p' "$TOP/netboot/personalise")"; for f in /boot/initrd.img-6.1-a /boot/initrd-6.1-a /boot/initramfs-6.1-a.img; do version_of $f; done | sort -u)" = 6.1-a ]
 
 echo "== what begins anew leaves nothing mounted"
 fresh
