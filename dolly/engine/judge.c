@@ -277,16 +277,27 @@ judge_acquit(struct judge *j)
 	j->as_leaf = j->believed = 0;
 }
 
-bool
-judge_leaf(struct member *m)
+/* Is what this one says of its leaf believed?  Of several leaves that it has at a time it says so
+ * at about the same time. */
+static bool
+is_believed(struct judge *p, const struct judge_rule *r)
 {
-	struct judge *j = &m->judge, *p = &m->parent->judge;
+	if (!p->serves)
+		return p->said_us != 0 && r->now_us - p->said_us < r->window_us;
+	p->serves = false;
+	p->said_us = r->now_us;
+	return true;
+}
+
+bool
+judge_leaf(struct member *m, const struct judge_rule *r)
+{
+	struct judge *j = &m->judge;
 	uint32_t by = m->parent->id + 1, before = j->believed;
 
 	j->as_leaf = by;
-	if (!p->serves)
+	if (!is_believed(&m->parent->judge, r))
 		return false;
-	p->serves = false;
 	j->believed = by;
 	return before != 0 && before != by;
 }

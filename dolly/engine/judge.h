@@ -50,6 +50,7 @@ struct judge {
 	uint32_t as_leaf; /* id + 1 of the last parent that has said so since it is a leaf; 0: none */
 	uint32_t believed; /* the same, of those that serve others well: judge_leaf() */
 	bool serves;      /* a child of it got what it should, since the last leaf that did not */
+	uint64_t said_us; /* when it was believed last that a leaf of it did not; 0: never */
 	bool spoils;      /* chunks that came from it were damaged */
 	bool certain;     /* it has said itself that it takes too little, or the server has seen it */
 	bool suspect;
@@ -85,8 +86,9 @@ bool judge_serves_others(
  * no room for its word, one that does not count any more goes. */
 void judge_word(const struct roster *, struct judge *, uint32_t by);
 /* A leaf takes too little from its parent, which is a node.  True: it is the second one that
- * says so of those that have served others well since they last said so of anyone. */
-bool judge_leaf(struct member *);
+ * says so of those that have served others well since they last said so of anyone, unless it
+ * was of another leaf in the same time of judgement. */
+bool judge_leaf(struct member *, const struct judge_rule *);
 /* It is no suspect any more. */
 void judge_acquit(struct judge *);
 /* Forgets the words of a node, whose id another one gets. */

@@ -85,12 +85,22 @@ separate(struct dolly_server *s, struct member *p, struct member *c)
 	server_settle(s, p);
 }
 
+/* A suspect gets all the time: nobody waits for it. */
+static struct judge_rule
+rule_of(const struct dolly_server *s, const struct member *m)
+{
+	return (struct judge_rule){ s->now_us,
+		m->leaf ? s->cfg.deadline_us : s->cfg.deadline_us / 2, s->cfg.slow };
+}
+
 /* A leaf takes too little from a second parent, or from the server; or it gets another
  * parent. */
 static void
 leaf_is_slow(struct dolly_server *s, struct member *m)
 {
-	if (m->parent == NULL || judge_leaf(m)) {
+	const struct judge_rule rule = rule_of(s, m);
+
+	if (m->parent == NULL || judge_leaf(m, &rule)) {
 		server_cut(s, m, m->judge.damaged > 0
 		        ? "chunks that others have sent on arrive damaged: its memory or its disk"
 		        : "as a leaf it has taken too little from each of its parents");
@@ -140,9 +150,7 @@ tell_damage(struct dolly_server *s, struct member *p, const struct member *c)
 void
 server_judge(struct dolly_server *s, struct member *m)
 {
-	/* A suspect gets all the time: nobody waits for it. */
-	const struct judge_rule rule = { s->now_us,
-		m->leaf ? s->cfg.deadline_us : s->cfg.deadline_us / 2, s->cfg.slow };
+	const struct judge_rule rule = rule_of(s, m);
 	struct member *p = m->parent;
 	enum judge_verdict v;
 

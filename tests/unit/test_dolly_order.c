@@ -525,14 +525,23 @@ pass_enough(struct member *m, uint32_t damaged)
 	T_CHECK(judge_link(m, &rule) == JUDGE_FINE); /* the damage is judged */
 }
 
-/* The leaf gets this parent, and takes too little from it. */
+/* The leaf gets this parent, and takes too little from it, as is found out at this time. */
 static bool
-takes_too_little_from(struct roster *r, struct member *leaf, struct member *parent)
+takes_too_little_at(struct roster *r, struct member *leaf, struct member *parent, uint64_t now_us)
 {
 	if (leaf->state == MEMBER_TAKES)
 		roster_take_out(r, leaf);
 	roster_place_at(r, leaf, parent);
-	return judge_leaf(leaf);
+	return judge_leaf(leaf, &(struct judge_rule){ now_us, 1000000, 1000 });
+}
+
+/* The same, long after anything else was found out. */
+static bool
+takes_too_little_from(struct roster *r, struct member *leaf, struct member *parent)
+{
+	static uint64_t now_us;
+
+	return takes_too_little_at(r, leaf, parent, now_us += 10000000);
 }
 
 /* A leaf is too slow when two parents say so, of which each has served another child well since it
@@ -561,10 +570,32 @@ test_only_parents_that_serve_others_are_believed(void)
 	roster_take_out(&r, m[3]);
 	m[0]->whole = m[1]->whole = m[2]->whole = true;
 	T_CHECK(roster_place_leaf(&r, m[3]) && m[3]->parent == m[0]);
-	T_CHECK(judge_leaf(m[3]));
+	T_CHECK(takes_too_little_from(&r, m[3], m[0]));
 	pass_enough(m[1], 0);
 	judge_acquit(&m[3]->judge);
 	T_CHECK(!takes_too_little_from(&r, m[3], m[0]));
+	roster_free(&r);
+}
+
+/* Of several leaves that are too slow a parent that serves others says so at about the same time,
+ * and not of one that comes later. */
+static void
+test_a_word_is_about_all_leaves_of_a_time(void)
+{
+	struct roster r = { .arity = 3, .rack = ROSTER_NO_RACK };
+	struct member *m[7];
+	struct err e;
+
+	add_guests(&r, m, 7);
+	for (int i = 4; i < 7; i++)
+		m[i]->judge.suspect = true;
+	T_CHECK(roster_place_all(&r, &e) == 0);
+	pass_enough(m[3], 0); /* the first one serves the fourth one */
+	for (int i = 4; i < 7; i++)
+		m[i]->judge.believed = m[1]->id + 1; /* the second one has said so before */
+	T_CHECK(takes_too_little_at(&r, m[4], m[0], 2000000));
+	T_CHECK(takes_too_little_at(&r, m[5], m[0], 2999999));
+	T_CHECK(!takes_too_little_at(&r, m[6], m[0], 3000000));
 	roster_free(&r);
 }
 
@@ -611,6 +642,7 @@ main(void)
 	test_who_was_suspected_by_suspects_is_cleared();
 	test_words_of_suspects_make_room();
 	test_only_parents_that_serve_others_are_believed();
+	test_a_word_is_about_all_leaves_of_a_time();
 	test_the_first_that_is_doubted();
 	test_dials();
 	return t_done();

@@ -1508,6 +1508,29 @@ parted_when_whole(uint32_t chunks)
 	end_run();
 }
 
+/* Several nodes of a tree take slowly, and are leaves of one parent in the end, which says of all of
+ * them at once that they do: the server does not wait for one after the other. */
+static void
+slow_leaves(uint32_t nodes, uint32_t chunks, uint32_t slow)
+{
+	struct err e;
+	uint32_t right = 0;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .slow = 1024 * 1000000ull / US_A_KB / 3 / 3 };
+	start(nodes, chunks, 3);
+	for (uint32_t i = nodes - slow + 1; i <= nodes; i++)
+		w.hosts[i].put_us = CHUNK / 1024 * US_A_KB * FOE_SLOWER;
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	for (uint32_t i = 1; i <= nodes - slow; i++)
+		right += w.hosts[i].put == chunks;
+	printf("# %u of %u nodes in a tree take slowly: %.3f s, %u out\n", slow, nodes,
+	    (double)w.now_us / 1e6, count_out());
+	T_CHECK(right == nodes - slow && count_out() == slow);
+	T_CHECK(w.now_us < 8 * (uint64_t)DEADLINE_US);
+	end_run();
+}
+
 /* The child of a node whose disk is slow asks again for a damaged chunk before the node's disk has
  * got to it: the node, too, gets the chunk again, and is whole only then. */
 static void
@@ -1895,6 +1918,7 @@ main(int argc, char **argv)
 	for (uint32_t chunks = 100; chunks <= 160; chunks += 20)
 		parted_when_whole(chunks);
 	damaged_and_slow(100);
+	slow_leaves(11, 200, 4);
 	dies_before_all_is_said(7);
 	is_changed(100);
 	comes_back_changed(3, 100);
