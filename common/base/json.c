@@ -251,3 +251,19 @@ json_show(struct json *j, struct err *e)
 {
 	return json_show_on(j, stdout, e);
 }
+
+char *
+json_text(struct json *j, size_t *bytes)
+{
+	struct err ignored;
+
+	if (complete(j, &ignored) != 0) {
+		json_free(j);
+		return NULL;
+	}
+	fclose(j->mem); /* it has all of it, and may move it */
+	char *text = j->text;
+	*bytes = j->len;
+	free(j);
+	return text;
+}

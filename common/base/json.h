@@ -40,6 +40,9 @@ void json_hex(struct json *, const char *key, const void *bytes, size_t n);
  * document did not fit into memory, ERR_IO when it cannot be written. */
 int json_show(struct json *, struct err *);
 int json_show_on(struct json *, FILE *, struct err *);
+/* The document and a newline in memory, *bytes of it and a NUL, which the caller frees with free();
+ * frees the document.  NULL: no memory. */
+char *json_text(struct json *, size_t *bytes);
 /* Write it to the file `path`, which it replaces as a whole (replace.h).  The file is not
  * synced, because it describes a moment and is written again.  ERR_NOMEM, or an error of
  * replace_file(): `path` is as it was. */

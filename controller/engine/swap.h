@@ -141,6 +141,7 @@ struct swap_session {
 	double away_s;  /* time when no controller ran, as far as the wall clock can be right */
 	double seen_s;  /* wall clock: when spent_s was last set */
 	char last[SWAP_TEXT_BYTES];
+	bool noted; /* it has ended, and mfrisbeed's history has its nodes */
 	unsigned server_failures;
 	unsigned total, count[SWAP_PHASES]; /* its nodes; set as long as it is running, and at its end */
 	/* Measured once a second, and at its end: */
@@ -299,6 +300,8 @@ void swap_server_failed(struct swap *, struct swap_now, struct swap_session *, c
 void swap_server_away(struct swap *, struct swap_session *, const char *why);
 /* mfrisbeed keeps its image for it, or has let it go. */
 void swap_holds(struct swap *, struct swap_session *, bool);
+/* mfrisbeed's history has the nodes of this session, and the state says so. */
+void swap_noted(struct swap *, uint32_t id);
 /* The node was switched off and on; why: NULL, or what went wrong. */
 void swap_powered(struct swap *, struct swap_now, struct swap_node *, const char *why);
 /* The node's system answers.  A node that does not wait for this stays as it is. */

@@ -293,6 +293,15 @@ swap_holds(struct swap *w, struct swap_session *s, bool holds)
 	s->changed = ++w->changed;
 }
 
+void
+swap_noted(struct swap *w, uint32_t id)
+{
+	struct swap_session *s = swap_find_session(w, id);
+
+	if (s != NULL)
+		s->noted = true;
+}
+
 static void
 add_sample(struct swap_session *s, const struct swap_sample *at)
 {

@@ -58,7 +58,7 @@ static enum MHD_Result
 answer_json(struct MHD_Connection *conn, unsigned status, struct json *j)
 {
 	size_t n = 0;
-	char *text = shapes_text(j, &n);
+	char *text = json_text(j, &n);
 
 	return answer_text(conn, status, json_type, text, n);
 }
@@ -93,9 +93,9 @@ answer_error(struct MHD_Connection *conn, unsigned status, const struct err *e)
 /* A document that is being made, for functions that add one object each. */
 struct making {
 	struct web *x;
+	const struct request *r;
 	struct json *j;
 	struct swap_now now;
-	bool members;
 };
 
 static int
@@ -129,6 +129,17 @@ add_member(void *arg, const struct swap_node *n, struct err *e)
 	return add_node(arg, now != NULL && now->session == n->session ? now : n, e);
 }
 
+/* The nodes of a session that has ended: those that mfrisbeed's history has, or those that are left here. */
+static int
+add_members(struct making *m, uint32_t id, struct err *e)
+{
+	const struct jtree *all = jtree_get(m->r->said, "members");
+
+	for (size_t i = 0; i < jtree_count(all); i++)
+		shapes_member(m->j, jtree_get(jtree_at(all, i), "node"));
+	return jtree_count(all) > 0 ? 0 : swapdb_members(m->x->c.state, id, add_member, m, e);
+}
+
 /* One session with all that is known of it. */
 static int
 add_whole(void *arg, const struct swap_session *s, struct err *e)
@@ -138,12 +149,13 @@ add_whole(void *arg, const struct swap_session *s, struct err *e)
 
 	shapes_session(m->j, NULL, m->x->c.w, s, m->now);
 	json_array(m->j, "members");
+	for (unsigned i = 0; s->nodes != NULL && i < s->total; i++)
+		add_node(m, &m->x->c.w->nodes[s->nodes[i]], e);
 	if (s->nodes == NULL)
-		rc = swapdb_members(m->x->c.state, s->id, add_member, m, e);
-	else
-		for (unsigned i = 0; i < s->total; i++)
-			add_node(m, &m->x->c.w->nodes[s->nodes[i]], e);
+		rc = add_members(m, s->id, e);
 	json_end(m->j);
+	if (m->r->why[0] != '\0')
+		json_string(m->j, "away", m->r->why);
 	shapes_samples(m->j, s);
 	json_end(m->j);
 	return rc;
@@ -162,20 +174,32 @@ give_session(struct making *m, struct request *r, uint32_t id, unsigned status)
 	return answer_error(r->conn, 0, &e);
 }
 
+static void
+begin_list(struct making *m, const char *name)
+{
+	json_object(m->j, NULL);
+	json_array(m->j, name);
+}
+
+static enum MHD_Result
+give_list(struct making *m, struct request *r)
+{
+	json_end(m->j);
+	json_end(m->j);
+	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+}
+
 static enum MHD_Result
 give_sessions(struct making *m, struct request *r)
 {
 	const struct swap *w = m->x->c.w;
 	unsigned ended = 0;
 
-	json_object(m->j, NULL);
-	json_array(m->j, "sessions");
+	begin_list(m, "sessions");
 	for (size_t i = w->nsessions; i-- > 0;)
 		if (w->sessions[i]->state == SWAP_IS_RUNNING || ended++ < RECENT)
 			add_session(m, w->sessions[i], NULL);
-	json_end(m->j);
-	json_end(m->j);
-	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+	return give_list(m, r);
 }
 
 static enum MHD_Result
@@ -185,8 +209,7 @@ give_history(struct making *m, struct request *r)
 	uint64_t number = 0;
 	struct err e;
 
-	json_object(m->j, NULL);
-	json_array(m->j, "history");
+	begin_list(m, "history");
 	int rc = before != NULL ? number_uint(before, 1, UINT32_MAX, &number, &e) : 0;
 	if (rc == 0)
 		rc = swapdb_history(m->x->c.state, (uint32_t)number, HISTORY_MAX, add_session, m, &e);
@@ -194,9 +217,7 @@ give_history(struct making *m, struct request *r)
 		json_free(m->j);
 		return answer_error(r->conn, 0, &e);
 	}
-	json_end(m->j);
-	json_end(m->j);
-	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+	return give_list(m, r);
 }
 
 static enum MHD_Result
@@ -204,13 +225,10 @@ give_nodes(struct making *m, struct request *r)
 {
 	const struct swap *w = m->x->c.w;
 
-	json_object(m->j, NULL);
-	json_array(m->j, "nodes");
+	begin_list(m, "nodes");
 	for (size_t i = 0; i < w->nnodes; i++)
 		add_node(m, &w->nodes[i], NULL);
-	json_end(m->j);
-	json_end(m->j);
-	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+	return give_list(m, r);
 }
 
 static enum MHD_Result
@@ -218,13 +236,10 @@ give_sent(struct making *m, struct request *r)
 {
 	const struct jtree *all = m->x->c.sent(m->x->c.arg);
 
-	json_object(m->j, NULL);
-	json_array(m->j, "sent");
+	begin_list(m, "sent");
 	for (size_t i = 0; i < jtree_count(all); i++)
 		shapes_sent(m->j, jtree_at(all, i));
-	json_end(m->j);
-	json_end(m->j);
-	return answer_json(r->conn, MHD_HTTP_OK, m->j);
+	return give_list(m, r);
 }
 
 static enum MHD_Result
@@ -300,6 +315,8 @@ start(struct making *m, struct request *r, uint32_t *id, bool *again, struct err
 	if (rc == 0 && !*again)
 		rc = check_image(x->c.images, wish, e);
 	if (rc == 0 && !*again)
+		rc = x->c.save(x->c.arg, e); /* what its nodes were before */
+	if (rc == 0 && !*again)
 		rc = swap_start(x->c.w, m->now, wish, id, again, e);
 	free(wish);
 	if (rc != 0 || x->c.save(x->c.arg, e) == 0)
@@ -370,7 +387,7 @@ give_metrics(struct making *m, struct request *r)
 enum MHD_Result
 answer(struct web *x, struct request *r)
 {
-	struct making m = { .x = x, .j = json_new(), .now = x->c.now(x->c.arg) };
+	struct making m = { .x = x, .r = r, .j = json_new(), .now = x->c.now(x->c.arg) };
 
 	switch (r->route.call) {
 	case ROUTE_SESSIONS:

@@ -229,7 +229,7 @@ static void
 put(struct stream *s, FILE *f, const char *event, struct json *j)
 {
 	size_t n;
-	char *text = shapes_text(j, &n);
+	char *text = json_text(j, &n);
 
 	put_text(s, f, event, text != NULL ? text : "{}\n");
 	free(text);

@@ -30,7 +30,7 @@ images_take(struct images *x, uint64_t number, struct jtree *said, const char *w
 		snprintf(x->why, sizeof x->why, "mfrisbeed does not say which images there are: %s", why);
 	x->answered = number;
 	/* A text that there is no memory for is made the next time. */
-	char *text = shapes_text(shapes_images(x), &n);
+	char *text = json_text(shapes_images(x), &n);
 	if (text == NULL || (x->text != NULL && strcmp(text, x->text) == 0)) {
 		free(text);
 		return;

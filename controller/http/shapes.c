@@ -3,7 +3,6 @@
 #include "controller/http/shapes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/zero.h"
 #include "common/wire/addr.h"
@@ -103,6 +102,30 @@ put_wholes(struct json *j, const struct jtree *said, const char *const *keys)
 	for (; *keys != NULL; keys++)
 		if (jtree_whole(jtree_get(said, *keys), &n))
 			json_uint(j, *keys, n);
+}
+
+static void
+put_doubles(struct json *j, const struct jtree *said, const char *const *keys)
+{
+	for (; *keys != NULL; keys++)
+		if (jtree_is(jtree_get(said, *keys)) == JTREE_NUMBER)
+			json_double(j, *keys, jtree_number(jtree_get(said, *keys), 0));
+}
+
+void
+shapes_member(struct json *j, const struct jtree *node)
+{
+	const struct jtree *phases = jtree_get(node, "phases");
+
+	json_object(j, NULL);
+	put_texts(j, node, (const char *const[]){ "name", "mac", "smbios", "address", "phase", "image", "last_words", NULL });
+	put_wholes(j, node, (const char *const[]){ "session", "since", "try", NULL });
+	put_doubles(j, node, (const char *const[]){ "progress", "usable_after_s", "done_after_s", NULL });
+	json_object(j, "phases");
+	for (int p = SWAP_BOOTING; p <= SWAP_REBOOTING; p++)
+		put_doubles(j, phases, (const char *const[]){ swap_phase_name((enum swap_phase)p), NULL });
+	json_end(j);
+	json_end(j);
 }
 
 static void
@@ -254,24 +277,6 @@ shapes_samples(struct json *j, const struct swap_session *s)
 		json_end(j);
 	}
 	json_end(j);
-}
-
-char *
-shapes_text(struct json *j, size_t *bytes)
-{
-	char *text = NULL;
-	struct err ignored;
-	FILE *f = open_memstream(&text, bytes);
-
-	if (f == NULL) {
-		json_free(j);
-		return NULL;
-	}
-	int rc = json_show_on(j, f, &ignored);
-	if (fclose(f) == 0 && rc == 0)
-		return text;
-	free(text);
-	return NULL;
 }
 
 void

@@ -8,6 +8,8 @@
 
 /* Each of them adds one object; key: as of json_object(). */
 void shapes_node(struct json *, const char *key, const struct swap *, const struct swap_node *);
+/* A node of a session that has ended, as mfrisbeed's history has it. */
+void shapes_member(struct json *, const struct jtree *node);
 /* The caller may add further members, and ends the object. */
 void shapes_sent(struct json *, const struct jtree *session);
 /* "GROUP:PORT" of such a session. */
@@ -19,8 +21,5 @@ void shapes_session(struct json *, const char *key, const struct swap *,
 struct json *shapes_images(const struct images *);
 /* The member "samples". */
 void shapes_samples(struct json *, const struct swap_session *);
-/* The document in memory, which the caller frees with free(); frees the document.  NULL: no
- * memory. */
-char *shapes_text(struct json *, size_t *bytes);
 
 #endif /* CONTROLLER_HTTP_SHAPES_H */

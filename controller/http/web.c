@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +18,7 @@
 enum {
 	CONNECTIONS_MAX = CALLERS_MAX + 128,
 	HEADERS_BYTES_MAX = 32768,
-	IMAGES_US = 3000000, /* how long who asks for images waits for mfrisbeed */
+	SAYS_US = 3000000, /* how long who asks for what mfrisbeed knows waits for it */
 };
 
 static void
@@ -39,8 +40,10 @@ on_completed(void *arg, struct MHD_Connection *conn, void **own, enum MHD_Reques
 
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
 		callers_heard(x->callers, conn, false);
-	if (r != NULL)
+	if (r != NULL) {
+		jtree_free(r->said);
 		free(r->body);
+	}
 	free(r);
 	*own = NULL;
 }
@@ -139,22 +142,75 @@ unescape(void *arg, struct MHD_Connection *conn, char *text)
 	return MHD_http_unescape(text);
 }
 
-/* Does it have to wait until mfrisbeed has said which images there are?  libmicrohttpd asks again then. */
+/* Has it nothing to wait for any more? */
+static bool
+is_said(const struct web *x, const struct request *r)
+{
+	return r->asks ? r->said != NULL || r->why[0] != '\0' : images_are_said(x->c.images, r->question);
+}
+
+/* Does it need what mfrisbeed knows? */
+static bool
+needs_to_ask(const struct web *x, const struct request *r)
+{
+	enum route_call call = r->route.call;
+
+	if (call == ROUTE_SESSION || (call == ROUTE_STOP && r->authorised))
+		return swapdb_lacks_members(x->c.state, r->route.id);
+	return call == ROUTE_IMAGES || (call == ROUTE_START && r->authorised);
+}
+
+/* Does it have to wait until mfrisbeed has said something?  libmicrohttpd asks again then. */
 static bool
 waits(struct web *x, struct request *r)
 {
-	bool needs = r->route.call == ROUTE_IMAGES || (r->route.call == ROUTE_START && r->authorised);
-
-	if (!needs || r->question != 0)
+	if (r->asks || r->question != 0 || !needs_to_ask(x, r))
 		return false;
-	r->question = x->c.ask_images(x->c.arg);
-	if (images_are_said(x->c.images, r->question))
+	r->asks = r->route.call == ROUTE_SESSION || r->route.call == ROUTE_STOP;
+	if (!r->asks)
+		r->question = x->c.ask_images(x->c.arg);
+	if (is_said(x, r))
 		return false;
-	r->until_us = x->c.now(x->c.arg).us + IMAGES_US;
+	r->until_us = x->c.now(x->c.arg).us + SAYS_US;
 	r->next = x->waiting;
 	x->waiting = r;
 	MHD_suspend_connection(r->conn);
+	if (r->asks)
+		x->c.ask(x->c.arg);
 	return true;
+}
+
+uint32_t
+web_members_wanted(const struct web *x)
+{
+	const struct request *r = x->waiting;
+
+	while (r != NULL && (!r->asks || is_said(x, r)))
+		r = r->next;
+	return r != NULL ? r->route.id : 0;
+}
+
+static void
+no_members(struct request *r, const char *why)
+{
+	snprintf(r->why, sizeof r->why, "mfrisbeed does not say what has become of the nodes: %s", why);
+}
+
+void
+web_members(struct web *x, uint32_t session, struct jtree *said, const char *why)
+{
+	for (struct request *r = x->waiting; r != NULL; r = r->next) {
+		if (!r->asks || is_said(x, r) || (session != 0 && r->route.id != session))
+			continue;
+		if (why != NULL)
+			no_members(r, why);
+		else
+			r->said = said;
+		said = NULL;
+		if (why == NULL)
+			break; /* another one asks again */
+	}
+	jtree_free(said);
 }
 
 /* Goes on with the requests that have nothing to wait for any more. */
@@ -164,9 +220,12 @@ go_on(struct web *x, bool all)
 	struct swap_now now = x->c.now(x->c.arg);
 
 	for (struct request **at = &x->waiting, *r; (r = *at) != NULL;) {
-		if (now.us >= r->until_us && !images_are_said(x->c.images, r->question))
+		bool late = now.us >= r->until_us && !is_said(x, r);
+		if (late && r->asks)
+			no_members(r, "it does not answer");
+		else if (late)
 			images_take(x->c.images, 0, NULL, "it does not answer");
-		if (all || images_are_said(x->c.images, r->question)) {
+		if (all || is_said(x, r)) {
 			*at = r->next;
 			MHD_resume_connection(r->conn);
 		} else {

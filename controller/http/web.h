@@ -24,6 +24,8 @@ struct web_config {
 	void (*reports)(void *arg, uint64_t *taken, uint64_t *refused);
 	/* Asks mfrisbeed which images there are.  The number of the question: images_are_said(). */
 	uint64_t (*ask_images)(void *arg);
+	/* Asks mfrisbeed for what web_members_wanted() says, if that can be done now. */
+	void (*ask)(void *arg);
 	/* All that mfrisbeed sends: servers_sent(). */
 	const struct jtree *(*sent)(void *arg);
 	void *arg;
@@ -40,6 +42,10 @@ uint16_t web_port(const struct web *);
 void web_tick(struct web *);
 /* The nodes are others now: every page is to ask for the lists again. */
 void web_renew(struct web *);
+/* The session of which a request waits for the nodes that mfrisbeed's history has; 0: none. */
+uint32_t web_members_wanted(const struct web *);
+/* What it has, which is taken over; NULL: `why` says why nothing of this session, or if that is 0 of none. */
+void web_members(struct web *, uint32_t session, struct jtree *, const char *why);
 /* In how many milliseconds web_tick() is to be called at the latest, at most `most`. */
 int web_wait_ms(const struct web *, int most);
 

@@ -18,7 +18,7 @@ struct web {
 	struct MHD_Daemon *daemon;
 	struct callers *callers;
 	struct events *events;
-	struct request *waiting; /* for what mfrisbeed says of the images */
+	struct request *waiting; /* for what mfrisbeed says */
 	uint16_t port;
 };
 
@@ -30,6 +30,9 @@ struct request {
 	size_t n;
 	char *body; /* WISH_BYTES_MAX bytes, or NULL */
 	uint64_t question; /* which images there are; 0: not asked */
+	bool asks;         /* for the nodes of a session that the history has */
+	struct jtree *said; /* which these are */
+	char why[300];      /* or why nobody says that */
 	uint64_t until_us; /* its answer is waited for */
 	struct request *next;
 };

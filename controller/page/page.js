@@ -333,10 +333,12 @@ async function loadDetail(id) {
 		setTimeout(() => state.detail.delete(id), 3000);
 		return;
 	}
-	const { members, samples, ...session } = answer.body;
+	const { members, samples, away, ...session } = answer.body;
 	if (!state.sessions.has(id) || session.state !== "running")
 		state.sessions.set(id, session);
-	state.detail.set(id, { members: members ?? [], samples: samples ?? [] });
+	state.detail.set(id, { members: members ?? [], samples: samples ?? [], away });
+	if (away)
+		setTimeout(() => state.detail.delete(id), 3000);
 	changed();
 }
 async function loadHistory(before) {
@@ -702,7 +704,7 @@ function drawSession(s) {
 		+ (s.server?.address ? `, sent to ${plain(s.server.address)}` : ""));
 	$("ses-stop").hidden = !running;
 	drawStrip(s);
-	put($("ses-words"), plain(s.last_words));
+	put($("ses-words"), plain(state.detail.get(s.id)?.away ?? s.last_words));
 	putClass($("ses-words"), "words" + (s.nodes.failed > 0 ? " bad" : ""));
 	drawShares(s.nodes);
 	const samples = state.detail.get(s.id)?.samples ?? [];

@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
 #include "common/base/test_times.h"
+#include "controller/http/token.h"
 #include "controller/http/web.h"
 #include "controller/nodes/power.h"
 #include "controller/nodes/probe.h"
@@ -120,6 +121,33 @@ on_images(void *arg, uint64_t number, struct jtree *said, const char *why)
 	images_take(&c->images, number, said, why);
 }
 
+static uint32_t
+members_wanted(void *arg)
+{
+	const struct control *c = arg;
+
+	return c->web != NULL ? web_members_wanted(c->web) : 0;
+}
+
+static void
+on_members(void *arg, uint32_t session, struct jtree *said, const char *why)
+{
+	struct control *c = arg;
+
+	if (c->web != NULL)
+		web_members(c->web, session, said, why);
+	else
+		jtree_free(said);
+}
+
+static void
+ask_members(void *arg)
+{
+	const struct control *c = arg;
+
+	servers_settle(c->servers);
+}
+
 static uint64_t
 ask_images(void *arg)
 {
@@ -175,7 +203,7 @@ settle_orders(struct control *c)
 		if (n->changed <= c->settled || orders_settle(&c->at.orders, &c->w, n, &e) == 0)
 			continue;
 		if (e.kind == ERR_USAGE) {
-			swap_powered(&c->w, now_is(NULL), n, e.text);
+			on_power(c, n, e.text);
 			continue;
 		}
 		gone = gone && swap_wants_order(n);
@@ -344,7 +372,7 @@ open_state(struct control *c, const struct control_config *config, struct err *e
 
 	if (swapdb_open(&c->state, c->at.state, s.salt, e) != 0)
 		return -1;
-	if (config->token_file == NULL && token_of_places(&c->at, e) != 0)
+	if (config->token_file == NULL && token_make(c->at.token, e) != 0)
 		return -1;
 	swap_init(&c->w, &s);
 	if (table_read(&c->w, c->at.nodes, e) != 0)
@@ -380,8 +408,11 @@ open_servers(struct control *c, const struct control_config *config, struct err 
 		.debug = config->debug,
 		.quiet = config->quiet,
 		.syslog = config->syslog,
+		.db = c->state,
 		.now = now_is,
 		.images_said = on_images,
+		.members_wanted = members_wanted,
+		.members_said = on_members,
 		.arg = c };
 
 	return servers_open(&c->servers, &c->loop, &c->w, &s, e);
@@ -400,6 +431,7 @@ open_web(struct control *c, struct err *e)
 		.reports = count_reports,
 		.sent = all_sent,
 		.ask_images = ask_images,
+		.ask = ask_members,
 		.arg = c };
 
 	memcpy(web.addr, c->at.web_address, 4);

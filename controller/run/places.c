@@ -15,21 +15,13 @@
 
 enum { KEY_NAME_MAX = 200 };
 
-static int
-join(char out[PLACES_PATH_BYTES], const char *folder, const char *name, struct err *e)
-{
-	return snprintf(out, PLACES_PATH_BYTES, "%s/%s", folder, name) < PLACES_PATH_BYTES
-	           ? 0
-	           : err_set(e, ERR_USAGE, "%.100s...: the path is too long", folder);
-}
-
 /* The path that is given, or the usual one. */
 static int
-choose(char out[PLACES_PATH_BYTES], const char *given, const char *folder, const char *name, struct err *e)
+choose(char out[PATH_BYTES], const char *given, const char *folder, const char *name, struct err *e)
 {
 	if (given == NULL)
-		return join(out, folder, name, e);
-	return snprintf(out, PLACES_PATH_BYTES, "%s", given) < PLACES_PATH_BYTES
+		return path_in(out, folder, name, e);
+	return snprintf(out, PATH_BYTES, "%s", given) < PATH_BYTES
 	           ? 0
 	           : err_set(e, ERR_USAGE, "%.100s...: the path is too long", given);
 }
@@ -54,13 +46,13 @@ static int
 find_address(const struct control_config *c, char out[16], struct err *e)
 {
 	static const char word[] = "frisbee.report=";
-	char path[PLACES_PATH_BYTES], text[4096];
+	char path[PATH_BYTES], text[4096];
 
 	if (c->address != NULL) {
 		snprintf(out, 16, "%s", c->address);
 		return strlen(c->address) < 16 ? 0 : err_set(e, ERR_USAGE, "--address: \"%.40s\" is no IPv4 address", c->address);
 	}
-	if (join(path, c->netboot, "boot/environment.ipxe", e) != 0)
+	if (path_in(path, c->netboot, "boot/environment.ipxe", e) != 0)
 		return -1;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
@@ -140,8 +132,8 @@ places_find(struct places *p, const struct control_config *c, struct err *e)
 	*p = (struct places){ 0 };
 	if (choose(p->state, c->state, c->netboot, "controller", e) != 0 ||
 	    choose(p->nodes, c->nodes, c->netboot, "nodes", e) != 0 ||
-	    join(p->images, c->netboot, "images", e) != 0 ||
-	    join(p->folder_of_orders, c->netboot, "boot/orders", e) != 0 ||
+	    path_in(p->images, c->netboot, "images", e) != 0 ||
+	    path_in(p->folder_of_orders, c->netboot, "boot/orders", e) != 0 ||
 	    choose(p->token, c->token_file, p->state, "token", e) != 0)
 		return -1;
 	if (must_be_made(p->images, R_OK | X_OK, e) != 0 ||
@@ -154,10 +146,4 @@ places_find(struct places *p, const struct control_config *c, struct err *e)
 	if (addr_parse(p->address, p->address_bytes, e) != 0)
 		return err_ctx(e, "--address");
 	return find_web(p, c, e) == 0 && find_groups(p, c, e) == 0 ? find_orders(p, c, e) : -1;
-}
-
-int
-token_of_places(const struct places *p, struct err *e)
-{
-	return token_make(p->token, e);
 }

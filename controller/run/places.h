@@ -2,15 +2,14 @@
 #ifndef CONTROLLER_RUN_PLACES_H
 #define CONTROLLER_RUN_PLACES_H
 
+#include "common/base/path.h"
 #include "controller/nodes/orders.h"
 #include "controller/run/control.h"
 
-enum { PLACES_PATH_BYTES = 2048 };
-
 struct places {
-	char state[PLACES_PATH_BYTES], nodes[PLACES_PATH_BYTES], images[PLACES_PATH_BYTES],
-	    folder_of_orders[PLACES_PATH_BYTES], token[PLACES_PATH_BYTES],
-	    group_key[PLACES_PATH_BYTES];
+	char state[PATH_BYTES], nodes[PATH_BYTES], images[PATH_BYTES],
+	    folder_of_orders[PATH_BYTES], token[PATH_BYTES],
+	    group_key[PATH_BYTES];
 	const char *group; /* of an own mfrisbeed's first session, and its port */
 	uint16_t port;
 	char address[16]; /* of this host on the nodes' network */
@@ -23,7 +22,5 @@ struct places {
 /* Find them.  ERR_USAGE: a value of the config cannot be, or the web server would be open to
  * others without a file of tokens; ERR_IO: a folder is not there. */
 int places_find(struct places *, const struct control_config *, struct err *);
-/* Make the token of the state folder, unless it is there. */
-int token_of_places(const struct places *, struct err *);
 
 #endif /* CONTROLLER_RUN_PLACES_H */

@@ -25,8 +25,9 @@
 #include "common/base/retry.h"
 #include "mfrisbeed/master/local.h"
 
-/* SILENT_US: requests are answered at once, unless mfrisbeed hangs. */
-enum { STATUS_USAGE = 2, WHY_BYTES = 300, LINE_BYTES_MAX = 4 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
+/* SILENT_US: requests are answered at once, unless mfrisbeed hangs.  LINE_BYTES_MAX: the nodes of one
+ * session have some 10 MB. */
+enum { STATUS_USAGE = 2, WHY_BYTES = 300, LINE_BYTES_MAX = 64 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
 
 struct link {
 	struct loop *loop;
@@ -35,6 +36,7 @@ struct link {
 	struct watch watch; /* of the connection; fd -1: there is none */
 	pid_t master;       /* who listens */
 	enum { GREETS, ASKS_TO_WATCH, WAITS_FOR_LIST, IDLE, ASKS } does;
+	bool changes; /* ASKS: the list */
 	uint64_t since_us;  /* when it has begun to do that */
 	struct buf in;
 	struct retry retry;
@@ -82,7 +84,7 @@ hang_up(struct link *l, const char *why)
 static void
 say(struct link *l, const char *text)
 {
-	char line[4200];
+	char line[LOCAL_LINE_BYTES];
 	int n = snprintf(line, sizeof line, "%s\n", text);
 
 	l->since_us = clock_us();
@@ -91,34 +93,40 @@ say(struct link *l, const char *text)
 		shutdown(l->watch.fd, SHUT_RDWR); /* on_ready() hangs up */
 }
 
-/* What follows on an answer of yes. */
+/* What follows on an answer of yes, which is taken over. */
 static void
-go_on(struct link *l)
+go_on(struct link *l, struct jtree *said)
 {
+	if (l->does == ASKS) {
+		l->does = l->changes ? WAITS_FOR_LIST : IDLE;
+		l->c.answered(l->c.arg, said, NULL);
+		return;
+	}
+	jtree_free(said);
 	if (l->does == GREETS) {
 		l->does = ASKS_TO_WATCH;
 		say(l, "watch");
 		signal_master(l, SIGHUP); /* its configuration may be another than at its start */
 		return;
 	}
-	bool asked = l->does == ASKS;
 	l->does = WAITS_FOR_LIST;
-	if (asked)
-		l->c.answered(l->c.arg, NULL);
 }
 
 static void
-take_answer(struct link *l, const struct jtree *j)
+take_answer(struct link *l, struct jtree *j)
 {
 	const char *text = jtree_text(jtree_get(j, "error"));
 	char why[300];
 
 	snprintf(why, sizeof why, "%s", text != NULL ? text : "it was refused");
 	if (jtree_true(jtree_get(j, "ok"))) {
-		go_on(l);
-	} else if (l->does == ASKS) {
+		go_on(l, j);
+		return;
+	}
+	jtree_free(j);
+	if (l->does == ASKS) {
 		l->does = IDLE;
-		l->c.answered(l->c.arg, why);
+		l->c.answered(l->c.arg, NULL, why);
 	} else {
 		hang_up(l, why);
 	}
@@ -149,15 +157,10 @@ take_line(struct link *l, const char *line, size_t n)
 		hang_up(l, e.text);
 		return false;
 	}
-	if (l->does == ASKS && jtree_is(jtree_get(j, "images")) == JTREE_ARRAY) {
-		l->does = IDLE;
-		l->c.images(l->c.arg, j);
-	} else if (jtree_is(jtree_get(j, "sessions")) == JTREE_ARRAY) {
+	if (jtree_is(jtree_get(j, "sessions")) == JTREE_ARRAY)
 		take_list(l, j);
-	} else {
+	else
 		take_answer(l, j);
-		jtree_free(j);
-	}
 	return l->watch.fd >= 0;
 }
 
@@ -356,9 +359,10 @@ link_is_idle(const struct link *l)
 }
 
 void
-link_ask(struct link *l, const char *words)
+link_ask(struct link *l, const char *words, bool changes)
 {
 	l->does = ASKS;
+	l->changes = changes;
 	say(l, words);
 }
 

@@ -19,10 +19,8 @@ struct link_config {
 	const char *const *start;
 	/* The list of mfrisbeed's sessions, in a document that is taken over. */
 	void (*listed)(void *arg, struct jtree *);
-	/* The answer to the request `images`, which is taken over. */
-	void (*images)(void *arg, struct jtree *);
-	/* Another request is answered; why: NULL, or why it was refused. */
-	void (*answered)(void *arg, const char *why);
+	/* A request is answered, by a document that is taken over; NULL: `why` says why it was refused. */
+	void (*answered)(void *arg, struct jtree *, const char *why);
 	/* It does not answer, or is of another version. */
 	void (*lost)(void *arg, const char *why);
 	/* The one of `start` cannot be started, or has ended before it answered; for_good: so will the next
@@ -41,7 +39,8 @@ void link_close(struct link *, bool end_it);
 void link_hurry(struct link *);
 /* Has the list come, and is the last request answered, and shown in the list? */
 bool link_is_idle(const struct link *);
-/* Asks for something, when link_is_idle(); the words are a line without its newline. */
-void link_ask(struct link *, const char *words);
+/* Asks for something, when link_is_idle(); the words are a line without its newline.  changes: the list is
+ * another one when it is answered with yes. */
+void link_ask(struct link *, const char *words, bool changes);
 
 #endif /* CONTROLLER_SENDING_LINK_H */

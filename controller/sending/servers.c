@@ -24,6 +24,7 @@
 #include "common/base/statements.h"
 #include "common/wire/addr.h"
 #include "controller/sending/link.h"
+#include "controller/sending/notes.h"
 #include "mfrisbeed/master/local.h"
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/said.h"
@@ -51,8 +52,9 @@ struct servers {
 	    key[NAMES_ENCODED_BYTES];
 	struct held held[HELD_MAX];
 	struct jtree *list; /* what it has said last; NULL: it does not answer */
-	enum { BEGINS, ENDS, LISTS } request; /* the one that is not answered */
-	uint32_t asked;                       /* its session */
+	struct notes notes;
+	enum { BEGINS, ENDS, LISTS, TELLS, NOTES } request; /* the one that is not answered */
+	uint32_t asked;                                     /* its session */
 	uint64_t images_wanted, images_asked; /* numbers of questions */
 	bool wanted;                          /* a session waits for mfrisbeed */
 };
@@ -165,40 +167,49 @@ listed(void *arg, struct jtree *list)
 	servers_settle(x);
 }
 
+/* A session is begun or ended, or that was refused. */
 static void
-answered(void *arg, const char *why)
+changed(struct servers *x, const char *why)
 {
-	struct servers *x = arg;
 	struct swap_session *s = swap_find_session(x->w, x->asked);
 	struct held *h = find(x, x->asked);
 
-	if (why != NULL && x->request == LISTS) {
-		x->c.images_said(x->c.arg, x->images_asked, NULL, why);
-	} else if (why != NULL) {
-		log_warn("mfrisbeed: session=%u: %s", x->asked, why);
-	}
-	if (why != NULL && x->request == ENDS && h != NULL)
+	if (why == NULL)
+		return;
+	log_warn("mfrisbeed: session=%u: %s", x->asked, why);
+	if (x->request == ENDS && h != NULL)
 		*h = (struct held){ 0 }; /* the next list says what is so */
-	else if (why != NULL && x->request == BEGINS && s != NULL)
+	else if (x->request == BEGINS && s != NULL)
 		swap_server_failed(x->w, now_is(x), s, why, false);
-	servers_settle(x);
 }
 
 static void
-images(void *arg, struct jtree *said)
+answered(void *arg, struct jtree *said, const char *why)
 {
 	struct servers *x = arg;
 
-	x->c.images_said(x->c.arg, x->images_asked, said, NULL);
+	if (x->request == LISTS) {
+		x->c.images_said(x->c.arg, x->images_asked, said, why);
+	} else if (x->request == TELLS) {
+		x->c.members_said(x->c.arg, x->asked, said, why);
+	} else {
+		if (x->request == NOTES)
+			notes_answered(&x->notes, now_is(x).us, said, why);
+		else
+			changed(x, why);
+		jtree_free(said);
+	}
 	servers_settle(x);
 }
 
 /* Nobody answers, until it is asked again when somebody does. */
 static void
-no_images(struct servers *x, const char *why)
+no_answers(struct servers *x, const char *why)
 {
 	x->c.images_said(x->c.arg, x->images_wanted, NULL, why);
 	x->images_wanted = x->images_asked + 1;
+	x->c.members_said(x->c.arg, 0, NULL, why);
+	notes_again(&x->notes);
 }
 
 static void
@@ -206,7 +217,7 @@ lost(void *arg, const char *why)
 {
 	struct servers *x = arg;
 
-	no_images(x, why);
+	no_answers(x, why);
 	jtree_free(x->list);
 	x->list = NULL;
 	for (size_t i = 0; i < x->w->nsessions; i++)
@@ -219,7 +230,7 @@ unable(void *arg, const char *why, bool for_good)
 {
 	struct servers *x = arg;
 
-	no_images(x, why);
+	no_answers(x, why);
 	for (size_t i = 0; i < x->w->nsessions; i++)
 		if (x->w->sessions[i]->state == SWAP_IS_RUNNING)
 			swap_server_failed(x->w, now_is(x), x->w->sessions[i], why, for_good);
@@ -253,7 +264,7 @@ begin(struct servers *x, const struct swap_session *s)
 	x->asked = s->id;
 	x->request = BEGINS;
 	log_info("mfrisbeed is asked for session=%u image=%s", s->id, s->image);
-	link_ask(x->link, line);
+	link_ask(x->link, line, true);
 }
 
 static void
@@ -265,7 +276,7 @@ end(struct servers *x, const struct held *h)
 	snprintf(line, sizeof line, "end %s holder=%s-%u", name, x->w->config.salt, h->session);
 	x->asked = h->session;
 	x->request = ENDS;
-	link_ask(x->link, line);
+	link_ask(x->link, line, true);
 }
 
 static bool
@@ -296,6 +307,21 @@ is_over(const struct servers *x, struct held *h, struct swap_now now)
 	       read_s >= h->unwanted.wall_s;
 }
 
+/* Asks for what the history has, or tells it something. */
+static void
+ask_history(struct servers *x, struct swap_now now)
+{
+	char line[LOCAL_LINE_BYTES];
+	uint32_t session = x->c.members_wanted(x->c.arg);
+
+	x->asked = session;
+	x->request = session != 0 ? TELLS : NOTES;
+	if (session != 0)
+		snprintf(line, sizeof line, "members holder=%s-%u", x->w->config.salt, session);
+	if (session != 0 || notes_next(&x->notes, now.us, line, sizeof line))
+		link_ask(x->link, line, false);
+}
+
 /* Asks for one thing. */
 static void
 ask(struct servers *x, struct swap_now now)
@@ -316,8 +342,10 @@ ask(struct servers *x, struct swap_now now)
 	if (x->images_wanted > x->images_asked) {
 		x->images_asked = x->images_wanted;
 		x->request = LISTS;
-		link_ask(x->link, "images");
+		link_ask(x->link, "images", false);
+		return;
 	}
+	ask_history(x, now);
 }
 
 void
@@ -469,7 +497,6 @@ prepare(struct servers *x, struct loop *loop, struct err *e)
 	const struct link_config link = { .socket = x->c.master != NULL ? x->c.master : x->socket,
 		.start = x->c.master == NULL ? x->start.v : NULL,
 		.listed = listed,
-		.images = images,
 		.answered = answered,
 		.lost = lost,
 		.unable = unable,
@@ -488,6 +515,7 @@ servers_open(struct servers **out, struct loop *loop, struct swap *w,
 		return err_nomem(e, "the servers");
 	x->w = w;
 	x->c = *c;
+	x->notes = (struct notes){ .db = c->db, .w = w };
 	x->images_wanted = 1;
 	return prepare(x, loop, e);
 }

@@ -6,6 +6,7 @@
 #include "common/base/jtree.h"
 #include "common/base/loop.h"
 #include "controller/engine/swap.h"
+#include "controller/state/swapdb.h"
 
 struct servers;
 
@@ -18,9 +19,15 @@ struct servers_config {
 	const char *rate;          /* bits a second, or NULL */
 	const char *group_key;     /* a file, or NULL */
 	bool debug, quiet, syslog; /* how that one logs */
+	struct swapdb *db; /* of what the history is still to be told; NULL: nothing */
 	struct swap_now (*now)(void *arg);
 	/* The question of this number is answered (images_take()). */
 	void (*images_said)(void *arg, uint64_t number, struct jtree *, const char *why);
+	/* The session of which somebody waits for what the history has of its nodes; 0: none. */
+	uint32_t (*members_wanted)(void *arg);
+	/* What it has (mfrisbeed(8), LOCAL REQUESTS), which is taken over; NULL: `why` says why there is
+	 * nothing, of this session or, if that is 0, of all. */
+	void (*members_said)(void *arg, uint32_t session, struct jtree *, const char *why);
 	void *arg;
 };
 

@@ -16,7 +16,7 @@
 
 /* WAIT_MS: another program, such as a backup, may read the database for a moment.  SESSIONS_KEPT: a
  * session a day for 27 years. */
-enum { VERSION = 7, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
+enum { VERSION = 8, WAIT_MS = 5000, SESSIONS_KEPT = 10000 };
 
 static int
 lock(struct swapdb *st, const char *folder, struct err *e)
@@ -62,7 +62,7 @@ forget_oldest(struct swapdb *st, struct err *e)
 	char sql[300];
 
 	snprintf(sql, sizeof sql,
-	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND state <> 0;"
+	    "DELETE FROM session WHERE id <= (SELECT max(id) FROM session) - %d AND noted = 1;"
 	    "DELETE FROM node WHERE session NOT IN (SELECT id FROM session);"
 	    "DELETE FROM course WHERE session NOT IN (SELECT id FROM session);",
 	    SESSIONS_KEPT);
@@ -84,7 +84,7 @@ static int
 open_db(struct swapdb *st, const char *folder, struct err *e)
 {
 	static const char *const upgrade[VERSION] = { swapdb_schema, swapdb_upgrade, swapdb_captures,
-		swapdb_places, swapdb_sending, swapdb_machines, swapdb_twins };
+		swapdb_places, swapdb_sending, swapdb_machines, swapdb_twins, swapdb_notes };
 	char path[PATH_BYTES];
 
 	if (make_folder(folder, e) != 0)
@@ -314,6 +314,63 @@ swapdb_members(struct swapdb *st, uint32_t session,
 
 	snprintf(sql, sizeof sql, "%s WHERE session = %u ORDER BY name", swapdb_get_node, session);
 	return each_row(st, sql, (struct rows){ NULL, each, arg }, e);
+}
+
+int
+swapdb_unnoted(struct swapdb *st, int (*each)(void *arg, const struct swap_session *, struct err *), void *arg,
+    struct err *e)
+{
+	char sql[500];
+
+	snprintf(sql, sizeof sql, "%s WHERE noted = 0 AND state <> 0 ORDER BY id LIMIT 1", swapdb_get_session);
+	return each_row(st, sql, (struct rows){ each, NULL, arg }, e);
+}
+
+int
+swapdb_member_behind(struct swapdb *st, uint32_t session, const char *name,
+    int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *e)
+{
+	char sql[500 + 2 * SWAP_NAME_BYTES];
+
+	sqlite3_snprintf(sizeof sql, sql, "%s WHERE session = %u AND name > %Q ORDER BY name LIMIT 1", swapdb_get_node,
+	    session, name);
+	return each_row(st, sql, (struct rows){ NULL, each, arg }, e);
+}
+
+int
+swapdb_noted(struct swapdb *st, uint32_t session, struct err *e)
+{
+	char sql[500];
+
+	/* The last row of each node is what the node is. */
+	snprintf(sql, sizeof sql,
+	    "UPDATE session SET noted = 1 WHERE id = %u;"
+	    "DELETE FROM node WHERE session < (SELECT max(session) FROM node AS m WHERE m.name = node.name) "
+	    "AND session IN (SELECT id FROM session WHERE noted = 1)",
+	    session);
+	return db_run(&st->db, sql, e);
+}
+
+static int
+take_lacks(void *lacks, sqlite3_stmt *q, struct err *e)
+{
+	(void)e;
+	*(bool *)lacks = sqlite3_column_int(q, 0) == 1;
+	return 0;
+}
+
+bool
+swapdb_lacks_members(struct swapdb *st, uint32_t session)
+{
+	struct err ignored;
+	bool lacks = false;
+	char sql[200];
+
+	snprintf(sql, sizeof sql,
+	    "SELECT noted = 1 AND total > (SELECT count(*) FROM node WHERE session = id) FROM session WHERE id = %u",
+	    session);
+	(void)db_each(&st->db, sql, take_lacks, &lacks, &ignored);
+	return lacks;
 }
 
 uint32_t

@@ -31,9 +31,20 @@ int swapdb_history(struct swapdb *, uint32_t before, unsigned most,
 /* Call each() for one session of the history.  ERR_ABSENT: there is none of this number. */
 int swapdb_session(struct swapdb *, uint32_t id,
     int (*each)(void *arg, const struct swap_session *, struct err *), void *arg, struct err *);
-/* Call each() for the nodes of the session, as they were at last. */
+/* Call each() for the nodes of the session, as they were at last.  Of one that was noted only those are
+ * here that have been in no other session since. */
 int swapdb_members(struct swapdb *, uint32_t session,
     int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *);
+/* Call each() for the first session that has ended and is not noted, if there is one. */
+int swapdb_unnoted(struct swapdb *, int (*each)(void *arg, const struct swap_session *, struct err *),
+    void *arg, struct err *);
+/* Call each() for its first node behind this name, if there is one. */
+int swapdb_member_behind(struct swapdb *, uint32_t session, const char *name,
+    int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *);
+/* mfrisbeed's history has its nodes: their rows go, but for the last one of each node.  ERR_IO. */
+int swapdb_noted(struct swapdb *, uint32_t session, struct err *);
+/* Has mfrisbeed's history nodes of this session whose rows are gone? */
+bool swapdb_lacks_members(struct swapdb *, uint32_t session);
 /* The number of the session that this request has started; 0: none. */
 uint32_t swapdb_request(struct swapdb *, const char *request);
 

@@ -14,7 +14,7 @@ struct swapdb {
  * its course. */
 /* Version 1, and from there to each next one. */
 extern const char swapdb_schema[], swapdb_upgrade[], swapdb_captures[], swapdb_places[],
-    swapdb_sending[], swapdb_machines[], swapdb_twins[];
+    swapdb_sending[], swapdb_machines[], swapdb_twins[], swapdb_notes[];
 extern const char swapdb_put_session[], swapdb_put_node[];
 extern const char swapdb_get_session[], swapdb_get_whole[], swapdb_get_node[];
 void swapdb_bind_session(sqlite3_stmt *, const struct swap_session *);

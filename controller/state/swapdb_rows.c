@@ -10,7 +10,7 @@
 #define SESSION_COLUMNS                                                                          \
 	"id, image, request, words, stream, timeout_s, tries, state, place, began_s, ended_s, last, " \
 	"server_failures, total, count, took, asked, spent_s, seen_s, away_s, capture, " \
-	"bandwidth_bits_per_s, wait, until, orders"
+	"bandwidth_bits_per_s, wait, until, orders, noted"
 #define NODE_COLUMNS "session, name, mac, ip, phase, tries, power, since_s, took, words, smbios, of_two"
 
 const char swapdb_schema[] =
@@ -63,8 +63,13 @@ const char swapdb_twins[] = "BEGIN IMMEDIATE;"
 			    "ALTER TABLE node ADD COLUMN of_two INTEGER NOT NULL DEFAULT 0;"
 			    "PRAGMA user_version = 7;"
 			    "COMMIT;";
+const char swapdb_notes[] = "BEGIN IMMEDIATE;"
+			    "ALTER TABLE session ADD COLUMN noted INTEGER NOT NULL DEFAULT 0;"
+			    "CREATE INDEX unnoted ON session (id) WHERE noted = 0 AND state <> 0;"
+			    "PRAGMA user_version = 8;"
+			    "COMMIT;";
 const char swapdb_put_session[] = "INSERT OR REPLACE INTO session (" SESSION_COLUMNS
-				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+				 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_put_node[] =
     "INSERT OR REPLACE INTO node (" NODE_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)";
 const char swapdb_get_session[] = "SELECT " SESSION_COLUMNS " FROM session ";
@@ -72,7 +77,7 @@ const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 25 };
+enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 26 };
 
 /* The column `capture`. */
 enum { NO_CAPTURE, CAPTURES_NEW, CAPTURES_AGAIN };
@@ -191,6 +196,7 @@ swapdb_bind_session(sqlite3_stmt *q, const struct swap_session *s)
 	sqlite3_bind_int64(q, 23, (sqlite3_int64)s->sending.wait);
 	sqlite3_bind_int64(q, 24, (sqlite3_int64)s->sending.until);
 	text(q, 25, s->sending.orders);
+	sqlite3_bind_int(q, 26, s->noted);
 }
 
 void
@@ -345,7 +351,7 @@ int
 swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 {
 	char counts[LIST_BYTES], took[LIST_BYTES], place[PLACE_BYTES];
-	uint64_t id, stream, timeout_s, tries, state, failures, total, capture;
+	uint64_t id, stream, timeout_s, tries, state, failures, total, capture, noted;
 
 	*s = (struct swap_session){ 0 };
 	bool ok = take_number(q, 0, UINT32_MAX - 1, &id) &&
@@ -368,12 +374,13 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	          take_number(q, 21, SWAP_BANDWIDTH_MAX, &s->sending.bandwidth_bits_per_s) &&
 	          take_number(q, 22, SWAP_NODES_MAX, &s->sending.wait) &&
 	          take_number(q, 23, SWAP_NODES_MAX, &s->sending.until) &&
-	          take_text(q, 24, s->sending.orders, sizeof s->sending.orders);
+	          take_text(q, 24, s->sending.orders, sizeof s->sending.orders) && take_number(q, 25, 1, &noted);
 	if (!ok)
 		return err_set(e, ERR_FORMAT, "the row of session %lld has a value that no session has",
 		    (long long)sqlite3_column_int64(q, 0));
 	s->id = (uint32_t)id;
 	s->stream = stream != 0;
+	s->noted = noted != 0;
 	s->capture = capture != NO_CAPTURE;
 	s->replace = capture == CAPTURES_AGAIN;
 	s->timeout_s = (unsigned)timeout_s;

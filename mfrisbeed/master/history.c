@@ -1,11 +1,12 @@
-/* history.c: hands events to a thread that writes them into the database, so that serving
- * does not wait for a disk (history.h).  Events that come while the thread writes are
- * written in one transaction.  write_all() is that thread; everything else runs in the
- * master's first thread. */
+/* history.c: hands events to a thread that writes them into the database, and questions, which it
+ * answers, so that serving does not wait for a disk (history.h).  Events that come while the thread
+ * writes are written in one transaction; a question is answered behind it.  write_all() is that
+ * thread; everything else runs in the master's first thread. */
 #include "mfrisbeed/master/history.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "common/base/random_bytes.h"
+#include "common/base/zero.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/history_db.h"
 
@@ -25,11 +27,23 @@ enum {
 	PRUNE_EVERY = 1000, /* events between two removals of the oldest, which take longer */
 };
 
+/* What waits for the thread: an event, or, with a ticket, a question; and then its answer. */
+struct item {
+	struct history_event v; /* v.told is the item's */
+	uint64_t ticket;        /* 0: an event */
+	char *answer;           /* NULL: `err` says why */
+	struct err err;
+};
+
+/* What the thread does with the database. */
+enum { ADD, JOIN, NOTE, DROP, TELL, STATEMENTS };
+
 struct history {
 	struct db db;
-	sqlite3_stmt *add;
+	sqlite3_stmt *q[STATEMENTS];
+	struct loop *loop;
 	int64_t run; /* random, so that events of other runs are not taken for the same */
-	struct queue *waiting;
+	struct queue *waiting, *answered;
 	atomic_uint nwaiting;
 	pthread_t thread;
 	bool full;       /* the last event was left out */
@@ -38,18 +52,14 @@ struct history {
 };
 
 static const char *const kinds[] = {
-	[HISTORY_LOAD] = "load", [HISTORY_UPLOAD] = "upload", [HISTORY_SESSION] = "session"
+	[HISTORY_LOAD] = "load", [HISTORY_UPLOAD] = "upload", [HISTORY_SESSION] = "session",
+	[HISTORY_CAPTURE] = "capture"
 };
 static const char *const outcomes[] = { [HISTORY_DONE] = "done",
 	[HISTORY_FAILED] = "failed",
 	[HISTORY_LEFT] = "left",
-	[HISTORY_GONE] = "gone" };
-
-const char *
-history_kind_name(enum history_kind k)
-{
-	return kinds[k];
-}
+	[HISTORY_GONE] = "gone",
+	[HISTORY_STOPPED] = "stopped" };
 
 const char *
 history_outcome_name(enum history_outcome o)
@@ -57,10 +67,21 @@ history_outcome_name(enum history_outcome o)
 	return outcomes[o];
 }
 
-static const char add_text[] =
-    "INSERT OR REPLACE INTO event "
-    "(kind, outcome, image, host, at, seconds, bytes, why, run, began_us) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+/* Of a node's load, ?5 is when its session began, and ?6 for how many seconds it took.  Loads of its
+ * host in that time are part of it; their beginning is rounded. */
+#define OF_HOST "kind = ?1 AND image = ?3 AND host = ?4 "
+#define LOADS_OF_NODE "FROM event WHERE node = '' AND " OF_HOST "AND at BETWEEN ?5 - 1 AND ?5 + ?6 + 1"
+
+static const char *const texts[STATEMENTS] = {
+	[ADD] = "INSERT OR REPLACE INTO event VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, '', '', 0, '')",
+	[JOIN] = "UPDATE event SET bytes = max(bytes, ?7) WHERE node <> '' AND " OF_HOST
+	         "AND ?5 BETWEEN at - 1 AND at + seconds + 1",
+	[NOTE] = "INSERT OR REPLACE INTO event VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, "
+	         "max(coalesce((SELECT bytes FROM event WHERE node <> '' AND holder = ?11 AND node = ?12), 0), "
+	         "coalesce((SELECT max(bytes) " LOADS_OF_NODE "), 0)), ?8, 0, 0, ?11, ?12, ?13, ?14)",
+	[DROP] = "DELETE " LOADS_OF_NODE,
+	[TELL] = "SELECT told FROM event WHERE node <> '' AND holder = ? ORDER BY node",
+};
 /* The last million events stay. */
 static const char prune_text[] =
     "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 1000000";
@@ -74,41 +95,76 @@ wall_seconds(uint64_t at_us)
 	return (int64_t)time(NULL) - (int64_t)((now > at_us ? now - at_us : 0) / 1000000);
 }
 
-static bool
-add(struct history *h, const struct history_event *v, struct err *e)
+/* Gives a statement the columns of the event that it has. */
+static int
+run(struct history *h, int what, const struct history_event *v, struct err *e)
 {
-	static const uint8_t nobody[4];
+	sqlite3_stmt *s = h->q[what];
 	char host[ADDR_TEXT_MAX] = "";
-	sqlite3_stmt *s = h->add;
+	bool of_node = v->node[0] != '\0';
 
-	if (memcmp(v->host, nobody, sizeof nobody) != 0)
+	if (!is_zero(v->host, sizeof v->host))
 		addr_text(v->host, host);
 	sqlite3_bind_text(s, 1, kinds[v->kind], -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, outcomes[v->outcome], -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 3, v->image, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 4, host, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 5, wall_seconds(v->began_us));
+	sqlite3_bind_int64(s, 5, of_node ? (int64_t)(v->began_us / 1000000) : wall_seconds(v->began_us));
 	sqlite3_bind_double(s, 6, v->seconds);
 	sqlite3_bind_int64(s, 7, (int64_t)v->bytes);
 	sqlite3_bind_text(s, 8, v->why, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 9, h->run);
 	sqlite3_bind_int64(s, 10, (int64_t)v->began_us);
-	return db_step(&h->db, s, e) == 0;
+	sqlite3_bind_text(s, 11, v->holder, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 12, v->node, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 13, v->tries);
+	sqlite3_bind_text(s, 14, v->told, (int)v->told_bytes, SQLITE_STATIC);
+	return db_step(&h->db, s, e);
 }
 
-/* Adds this event and all events that wait behind it, and frees them. */
 static bool
-add_waiting(struct history *h, struct history_event *v, struct err *e)
+add(struct history *h, const struct history_event *v, struct err *e)
 {
-	void *next = v;
+	if (v->node[0] != '\0')
+		return run(h, NOTE, v, e) == 0 && run(h, DROP, v, e) == 0;
+	if (v->kind == HISTORY_LOAD && run(h, JOIN, v, e) != 0)
+		return false;
+	return (v->kind == HISTORY_LOAD && sqlite3_changes(h->db.sql) > 0) || run(h, ADD, v, e) == 0;
+}
+
+static void
+free_item(struct item *x)
+{
+	free((char *)x->v.told);
+	free(x->answer);
+	free(x);
+}
+
+/* The next one that waits; NULL: none does. */
+static struct item *
+next(struct history *h)
+{
+	void *x;
+
+	if (queue_try_get(h->waiting, &x) != QUEUE_OK)
+		return NULL;
+	atomic_fetch_sub(&h->nwaiting, 1);
+	return x;
+}
+
+/* Adds this event and the events that wait behind it, and frees them.  *x becomes the question that is
+ * next; NULL: nothing waits any more. */
+static bool
+add_waiting(struct history *h, struct item **x, struct err *e)
+{
 	bool ok = true;
 
 	do {
-		ok = ok && add(h, next, e);
+		ok = ok && add(h, &(*x)->v, e);
 		h->unpruned++;
-		free(next);
-		atomic_fetch_sub(&h->nwaiting, 1);
-	} while (queue_try_get(h->waiting, &next) == QUEUE_OK);
+		free_item(*x);
+		*x = next(h);
+	} while (*x != NULL && (*x)->ticket == 0);
 	if (ok && h->unpruned >= PRUNE_EVERY) {
 		ok = db_run(&h->db, prune_text, e) == 0;
 		h->unpruned = 0;
@@ -116,22 +172,70 @@ add_waiting(struct history *h, struct history_event *v, struct err *e)
 	return ok;
 }
 
+/* Writes events in one transaction.  Returns the question that is next, or NULL. */
+static struct item *
+write_some(struct history *h, struct item *x)
+{
+	struct err e, ignored;
+	bool ok = db_run(&h->db, "BEGIN IMMEDIATE", &e) == 0;
+
+	ok = add_waiting(h, &x, ok ? &e : &ignored) && ok;
+	ok = ok && db_run(&h->db, "COMMIT", &e) == 0;
+	if (!ok && !h->failed)
+		log_warn("events are not noted: %s", e.text);
+	if (!ok && sqlite3_get_autocommit(h->db.sql) == 0)
+		db_run(&h->db, "ROLLBACK", &ignored);
+	h->failed = !ok;
+	return x;
+}
+
+/* Writes the array of what was told of a holder's nodes. */
+static int
+tell(struct history *h, const char *holder, FILE *f, struct err *e)
+{
+	sqlite3_stmt *s = h->q[TELL];
+	const char *comma = "";
+	int rc;
+
+	sqlite3_bind_text(s, 1, holder, -1, SQLITE_STATIC);
+	fputs("[", f);
+	for (; (rc = db_step(&h->db, s, e)) == 1; comma = ",")
+		fprintf(f, "%s%s", comma, (const char *)sqlite3_column_text(s, 0));
+	fputs("]", f);
+	return rc;
+}
+
+/* Answers a question.  Returns the next one that waits, or NULL. */
+static struct item *
+give(struct history *h, struct item *x)
+{
+	size_t n;
+	FILE *f = open_memstream(&x->answer, &n);
+	int rc = f != NULL ? tell(h, x->v.holder, f, &x->err) : err_nomem(&x->err, "an answer");
+
+	if (f != NULL && fclose(f) != 0)
+		rc = err_nomem(&x->err, "an answer");
+	if (rc != 0) {
+		free(x->answer);
+		x->answer = NULL;
+	}
+	queue_put(h->answered, x);
+	if (h->loop != NULL)
+		loop_wake(h->loop);
+	return next(h);
+}
+
 static void *
 write_all(void *arg)
 {
 	struct history *h = arg;
-	struct err e, ignored;
-	void *v;
+	void *first;
 
-	while (queue_get(h->waiting, &v) == QUEUE_OK) {
-		bool ok = db_run(&h->db, "BEGIN IMMEDIATE", &e) == 0;
-		ok = add_waiting(h, v, ok ? &e : &ignored) && ok;
-		ok = ok && db_run(&h->db, "COMMIT", &e) == 0;
-		if (!ok && !h->failed)
-			log_warn("events are not noted: %s", e.text);
-		if (!ok && sqlite3_get_autocommit(h->db.sql) == 0)
-			db_run(&h->db, "ROLLBACK", &ignored);
-		h->failed = !ok;
+	while (queue_get(h->waiting, &first) == QUEUE_OK) {
+		struct item *x = first;
+		atomic_fetch_sub(&h->nwaiting, 1);
+		while (x != NULL)
+			x = x->ticket != 0 ? give(h, x) : write_some(h, x);
 	}
 	return NULL;
 }
@@ -141,9 +245,13 @@ start(struct history *h, const char *folder, struct err *e)
 {
 	if (history_db_open(&h->db, folder, true, e) != 0)
 		return -1;
-	if (db_prepare(&h->db, &h->add, add_text, e) != 0)
-		return -1;
+	for (int i = 0; i < STATEMENTS; i++)
+		if (db_prepare(&h->db, &h->q[i], texts[i], e) != 0)
+			return -1;
 	random_bytes(&h->run, sizeof h->run);
+	h->answered = queue_new(WAITING_MAX);
+	if (h->answered == NULL)
+		return err_nomem(e, "the history");
 	h->waiting = queue_new(WAITING_MAX);
 	if (h->waiting == NULL)
 		return err_nomem(e, "the history");
@@ -156,12 +264,13 @@ start(struct history *h, const char *folder, struct err *e)
 }
 
 int
-history_open(struct history **out, const char *folder, struct err *e)
+history_open(struct history **out, const char *folder, struct loop *loop, struct err *e)
 {
 	struct history *h = calloc(1, sizeof *h);
 
 	if (h == NULL)
 		return err_nomem(e, "the history");
+	h->loop = loop;
 	if (start(h, folder, e) != 0) {
 		history_close(h);
 		return -1;
@@ -173,31 +282,73 @@ history_open(struct history **out, const char *folder, struct err *e)
 void
 history_close(struct history *h)
 {
+	void *x;
+
 	if (h == NULL)
 		return;
 	if (h->waiting != NULL) {
 		queue_close(h->waiting);
 		pthread_join(h->thread, NULL);
+		while (queue_try_get(h->answered, &x) == QUEUE_OK)
+			free_item(x);
 		queue_free(h->waiting);
 	}
-	sqlite3_finalize(h->add);
+	queue_free(h->answered);
+	for (int i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(h->q[i]);
 	db_close(&h->db);
 	free(h);
 }
 
-void
-history_note(struct history *h, const struct history_event *v)
+/* False: so many wait that there is no room. */
+static bool
+put(struct history *h, const struct item *x)
 {
-	if (h == NULL)
-		return;
 	bool full = atomic_load(&h->nwaiting) >= WAITING_MAX;
+	struct item *copy = full ? NULL : malloc(sizeof *copy);
+
 	if (full && !h->full)
 		log_warn("the history is written too slowly: events are left out");
 	h->full = full;
-	struct history_event *copy = full ? NULL : malloc(sizeof *copy);
 	if (copy == NULL)
-		return;
-	*copy = *v;
+		return false;
+	*copy = *x;
+	if (x->v.told_bytes > 0 && (copy->v.told = strndup(x->v.told, x->v.told_bytes)) == NULL) {
+		free(copy);
+		return false;
+	}
 	atomic_fetch_add(&h->nwaiting, 1);
 	queue_put(h->waiting, copy); /* there is room */
+	return true;
+}
+
+bool
+history_note(struct history *h, const struct history_event *v)
+{
+	return h != NULL && put(h, &(struct item){ .v = *v });
+}
+
+bool
+history_ask(struct history *h, const char *holder, uint64_t ticket)
+{
+	struct item x = { .ticket = ticket };
+
+	snprintf(x.v.holder, sizeof x.v.holder, "%s", holder);
+	return put(h, &x);
+}
+
+bool
+history_answer(struct history *h, uint64_t *ticket, char **told, struct err *e)
+{
+	void *got;
+
+	if (h == NULL || queue_try_get(h->answered, &got) != QUEUE_OK)
+		return false;
+	struct item *x = got;
+	*ticket = x->ticket;
+	*told = x->answer;
+	*e = x->err;
+	x->answer = NULL;
+	free_item(x);
+	return true;
 }

@@ -8,21 +8,35 @@
 #include "common/base/path.h"
 
 /* WAIT_MS: --report or a backup may read the database for a moment. */
-enum { VERSION = 1, WAIT_MS = 5000 };
+enum { VERSION = 2, WAIT_MS = 5000 };
 
 /* at: seconds since 1970.  An event with the same kind, image, host, run and began_us is replaced
- * when more is known of it. */
+ * when more is known of it, and so is that of the same holder and node. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT NOT NULL, "
     "image TEXT NOT NULL, host TEXT NOT NULL, at INTEGER NOT NULL, seconds REAL NOT NULL, "
     "bytes INTEGER NOT NULL, why TEXT NOT NULL, run INTEGER NOT NULL, began_us INTEGER NOT NULL, "
     "UNIQUE (kind, image, host, run, began_us));"
     "PRAGMA user_version = 1;";
+static const char nodes[] =
+    "BEGIN IMMEDIATE;"
+    "ALTER TABLE event RENAME TO old;"
+    "CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT NOT NULL, "
+    "image TEXT NOT NULL, host TEXT NOT NULL, at INTEGER NOT NULL, seconds REAL NOT NULL, "
+    "bytes INTEGER NOT NULL, why TEXT NOT NULL, run INTEGER NOT NULL, began_us INTEGER NOT NULL, "
+    "holder TEXT NOT NULL, node TEXT NOT NULL, tries INTEGER NOT NULL, told TEXT NOT NULL);"
+    "INSERT INTO event SELECT *, '', '', 0, '' FROM old;"
+    "DROP TABLE old;"
+    "CREATE UNIQUE INDEX by_load ON event (kind, image, host, run, began_us) WHERE node = '';"
+    "CREATE UNIQUE INDEX by_node ON event (holder, node) WHERE node <> '';"
+    "CREATE INDEX by_host ON event (host, image) WHERE node <> '';"
+    "PRAGMA user_version = 2;"
+    "COMMIT;";
 
 int
 history_db_open(struct db *db, const char *folder, bool write, struct err *e)
 {
-	static const char *const upgrade[] = { schema }, *const none[] = { NULL };
+	static const char *const upgrade[VERSION] = { schema, nodes }, *const none[VERSION] = { NULL };
 	char path[PATH_BYTES];
 	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 

@@ -8,20 +8,22 @@
 #include "common/base/say.h"
 #include "mfrisbeed/master/history_db.h"
 
+#define EVENT "at, kind, image, host, seconds, bytes, outcome, why, holder, node, tries"
+
 static const char images_text[] =
     "SELECT image, count(*), sum(outcome = 'done'), sum(outcome = 'failed'), "
-    "sum(outcome = 'left'), sum(outcome = 'gone'), "
+    "sum(outcome = 'left'), sum(outcome = 'gone'), sum(outcome = 'stopped'), "
     "coalesce(avg(CASE WHEN outcome IN ('done', 'left') THEN seconds END), 0), max(at) "
     "FROM event WHERE kind = 'load' GROUP BY image ORDER BY image";
 static const char failures_text[] =
-    "SELECT at, kind, image, host, seconds, bytes, outcome, why FROM event "
+    "SELECT " EVENT " FROM event "
     "WHERE outcome IN ('failed', 'gone') ORDER BY id DESC LIMIT 20";
 static const char events_text[] =
-    "SELECT at, kind, image, host, seconds, bytes, outcome, why FROM event "
+    "SELECT " EVENT " FROM event "
     "ORDER BY id DESC LIMIT 10000";
 
-enum { I_IMAGE, I_LOADS, I_DONE, I_FAILED, I_LEFT, I_GONE, I_SECONDS, I_LAST };
-enum { E_AT, E_KIND, E_IMAGE, E_HOST, E_SECONDS, E_BYTES, E_OUTCOME, E_WHY };
+enum { I_IMAGE, I_LOADS, I_DONE, I_FAILED, I_LEFT, I_GONE, I_STOPPED, I_SECONDS, I_LAST };
+enum { E_AT, E_KIND, E_IMAGE, E_HOST, E_SECONDS, E_BYTES, E_OUTCOME, E_WHY, E_HOLDER, E_NODE, E_TRIES };
 
 static const char *
 text_of(sqlite3_stmt *s, int column)
@@ -45,15 +47,16 @@ print_image(void *arg, sqlite3_stmt *s, struct err *e)
 
 	(void)e;
 	if ((*rows)++ == 0)
-		say(stdout, "%-24s %6s %6s %6s %6s %6s %8s  %s\n", "image", "loads", "done",
-		    "failed", "left", "gone", "seconds", "the last one began");
+		say(stdout, "%-24s %6s %6s %6s %6s %6s %7s %8s  %s\n", "image", "loads", "done",
+		    "failed", "left", "gone", "stopped", "seconds", "the last one began");
 	human_time(number_of(s, I_LAST), when, sizeof when);
-	say(stdout, "%-24s %6llu %6llu %6llu %6llu %6llu %8.1f  %s\n", text_of(s, I_IMAGE),
+	say(stdout, "%-24s %6llu %6llu %6llu %6llu %6llu %7llu %8.1f  %s\n", text_of(s, I_IMAGE),
 	    (unsigned long long)number_of(s, I_LOADS),
 	    (unsigned long long)number_of(s, I_DONE),
 	    (unsigned long long)number_of(s, I_FAILED),
 	    (unsigned long long)number_of(s, I_LEFT),
-	    (unsigned long long)number_of(s, I_GONE), sqlite3_column_double(s, I_SECONDS),
+	    (unsigned long long)number_of(s, I_GONE),
+	    (unsigned long long)number_of(s, I_STOPPED), sqlite3_column_double(s, I_SECONDS),
 	    when);
 	return 0;
 }
@@ -69,8 +72,9 @@ print_failure(void *arg, sqlite3_stmt *s, struct err *e)
 	if ((*rows)++ == 0)
 		say(stdout, "what did not end well, the latest first:\n");
 	human_time(number_of(s, E_AT), when, sizeof when);
-	say(stdout, "%s  %s of %s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
-	    text_of(s, E_IMAGE), text_of(s, E_HOST)[0] != '\0' ? ", host " : "",
+	const char *node = text_of(s, E_NODE);
+	say(stdout, "%s  %s of %s%s%s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
+	    text_of(s, E_IMAGE), node[0] != '\0' ? ", node " : "", node, text_of(s, E_HOST)[0] != '\0' ? ", host " : "",
 	    text_of(s, E_HOST), text_of(s, E_OUTCOME), sqlite3_column_double(s, E_SECONDS),
 	    why[0] != '\0' ? ": " : "", why);
 	return 0;
@@ -101,6 +105,7 @@ json_image(void *arg, sqlite3_stmt *s, struct err *e)
 	json_uint(j, "loads_failed", number_of(s, I_FAILED));
 	json_uint(j, "loads_left", number_of(s, I_LEFT));
 	json_uint(j, "loads_gone", number_of(s, I_GONE));
+	json_uint(j, "loads_stopped", number_of(s, I_STOPPED));
 	json_double(j, "mean_seconds", sqlite3_column_double(s, I_SECONDS));
 	json_uint(j, "last_begun_at", number_of(s, I_LAST));
 	json_end(j);
@@ -122,6 +127,11 @@ json_event(void *arg, sqlite3_stmt *s, struct err *e)
 	json_uint(j, "bytes", number_of(s, E_BYTES));
 	json_string(j, "outcome", text_of(s, E_OUTCOME));
 	json_string(j, "reason", text_of(s, E_WHY));
+	if (text_of(s, E_NODE)[0] != '\0') {
+		json_string(j, "holder", text_of(s, E_HOLDER));
+		json_string(j, "node", text_of(s, E_NODE));
+		json_uint(j, "tries", number_of(s, E_TRIES));
+	}
 	json_end(j);
 	return 0;
 }

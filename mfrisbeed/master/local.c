@@ -18,6 +18,7 @@
 #include "common/net/border.h"
 #include "common/wire/addr.h"
 #include "mfrisbeed/master/names.h"
+#include "mfrisbeed/master/note.h"
 #include "mfrisbeed/master/slots.h"
 
 /* ANSWERED: by more than that it is done. */
@@ -26,9 +27,10 @@ enum { CALLERS_MAX = 32, FIRST_US = 10000000, ANSWERED = 2 };
 struct local_caller {
 	struct caller caller;
 	size_t have;
-	char in[STATEMENT_BYTES_MAX];
+	char in[LOCAL_LINE_BYTES];
 	bool greeted, watches;
-	bool waits; /* until the parent has answered, to be told about `asked` */
+	bool waits; /* until the parent has answered, or the history, to be told about `asked` */
+	uint64_t ticket; /* of a question to the history; 0: it has asked the parent */
 	struct local_request asked;
 	uint64_t told; /* sessions_changes() when it was told last */
 	struct buf out;
@@ -40,6 +42,8 @@ struct local {
 	const struct settings *settings;
 	struct sessions *sessions;
 	struct parents *parents;
+	struct history *history;
+	uint64_t last_ticket;
 };
 
 /* --- what is asked --- */
@@ -106,46 +110,42 @@ take_words(struct local_request *q, const struct statement *l, bool options, str
 }
 
 static int
-take_begin(void *arg, const struct statement *l, struct err *e)
+take_hold(void *arg, const struct statement *l, struct err *e)
 {
 	struct local_request *q = arg;
 
-	q->what = LOCAL_BEGIN;
-	return take_name(q, l->words[1], e) == 0 ? take_words(q, l, true, e) : -1;
+	q->what = strcmp(l->words[0], "begin") == 0 ? LOCAL_BEGIN : LOCAL_END;
+	return take_name(q, l->words[1], e) == 0 ? take_words(q, l, q->what == LOCAL_BEGIN, e) : -1;
 }
 
 static int
-take_end(void *arg, const struct statement *l, struct err *e)
+take_members(void *arg, const struct statement *l, struct err *e)
 {
 	struct local_request *q = arg;
+	const char *holder = statement_value(l->words[1], "holder");
 
-	q->what = LOCAL_END;
-	return take_name(q, l->words[1], e) == 0 ? take_words(q, l, false, e) : -1;
-}
-
-static int
-take_watch(void *arg, const struct statement *l, struct err *e)
-{
-	struct local_request *q = arg;
-	(void)l, (void)e;
-
-	q->what = LOCAL_WATCH;
+	if (holder == NULL || !sessions_is_holder(holder))
+		return statement_unknown(l, 1, e);
+	q->what = LOCAL_MEMBERS;
+	strcpy(q->holder, holder);
 	return 0;
 }
 
 static int
-take_images(void *arg, const struct statement *l, struct err *e)
+take_word(void *arg, const struct statement *l, struct err *e)
 {
 	struct local_request *q = arg;
-	(void)l, (void)e;
+	(void)e;
 
-	q->what = LOCAL_IMAGES;
+	q->what = strcmp(l->words[0], "watch") == 0 ? LOCAL_WATCH : LOCAL_IMAGES;
 	return 0;
 }
 
 static const struct statement_kind kinds[] = { { "version", 2, 2, take_version },
-	{ "begin", 3, STATEMENT_WORDS_MAX, take_begin }, { "end", 3, 3, take_end },
-	{ "watch", 1, 1, take_watch }, { "images", 1, 1, take_images }, { 0 } };
+	{ "begin", 3, STATEMENT_WORDS_MAX, take_hold }, { "end", 3, 3, take_hold },
+	{ "watch", 1, 1, take_word }, { "images", 1, 1, take_word }, { "members", 2, 2, take_members },
+	{ 0 } };
+static const char note[] = "note ";
 
 int
 local_read(struct local_request *q, const char *text, size_t bytes, struct err *e)
@@ -153,6 +153,10 @@ local_read(struct local_request *q, const char *text, size_t bytes, struct err *
 	*q = (struct local_request){ .what = LOCAL_NOTHING };
 	if (memchr(text, '\n', bytes) != NULL)
 		return err_set(e, ERR_USAGE, "request: it has several lines");
+	if (bytes >= sizeof note && memcmp(text, note, sizeof note - 1) == 0) {
+		q->what = LOCAL_NOTE;
+		return note_read(&q->note, text + sizeof note - 1, bytes - (sizeof note - 1), e);
+	}
 	if (statements_parse(kinds, q, text, bytes, "request", e) != 0)
 		return -1;
 	return q->what != LOCAL_NOTHING
@@ -186,16 +190,12 @@ write_some(struct local_caller *c)
 static void
 send_json(struct local_caller *c, struct json *j)
 {
-	struct err ignored;
-	char *text = NULL;
 	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
+	char *text = json_text(j, &n);
 
-	if (f == NULL)
-		json_free(j);
-	else if (json_show_on(j, f, &ignored) == 0 && fclose(f) == 0)
+	if (text != NULL)
 		buf_bytes(&c->out, text, n);
-	else
+	if (text == NULL || !buf_ok(&c->out))
 		shutdown(c->caller.watch.fd, SHUT_RDWR);
 	free(text);
 	write_some(c);
@@ -231,16 +231,6 @@ tell(struct local *x, struct local_caller *c)
 	sessions_put(x->sessions, j);
 	json_end(j);
 	send_json(c, j);
-}
-
-void
-local_tell(struct local *x)
-{
-	for (struct caller *a = x != NULL ? border_first(x->border) : NULL, *next; a != NULL;
-	     a = next) {
-		next = a->next;
-		tell(x, (struct local_caller *)a);
-	}
 }
 
 /* 1: it begins; 0: the parent is being asked for the image; -1: the error says why not. */
@@ -304,6 +294,40 @@ list(struct local *x, struct local_caller *c, struct err *e)
 }
 
 static int
+note_load(struct local *x, const struct history_event *v, struct err *e)
+{
+	return history_note(x->history, v) ? 1 : err_set(e, ERR_IO, "the history takes nothing now");
+}
+
+/* Asks for what was noted of a holder's nodes, which is on the disk when it is answered. */
+static int
+ask_members(struct local *x, struct local_caller *c, const char *holder, struct err *e)
+{
+	if (x->history == NULL || !history_ask(x->history, holder, x->last_ticket + 1))
+		return err_set(e, ERR_IO, "the history does not answer now");
+	c->ticket = ++x->last_ticket;
+	return 0;
+}
+
+/* Answers with what was told of the nodes. */
+static void
+give_members(struct local_caller *c, const char *told, const struct err *e)
+{
+	static const char head[] = "{\"ok\": true,\"members\": ", tail[] = "}\n";
+
+	if (told == NULL) {
+		answer(c, e);
+		return;
+	}
+	buf_bytes(&c->out, head, sizeof head - 1);
+	buf_bytes(&c->out, told, strlen(told));
+	buf_bytes(&c->out, tail, sizeof tail - 1);
+	if (!buf_ok(&c->out))
+		shutdown(c->caller.watch.fd, SHUT_RDWR);
+	write_some(c);
+}
+
+static int
 greet(struct local_caller *c, uint64_t version, struct err *e)
 {
 	if (version != LOCAL_VERSION)
@@ -315,7 +339,8 @@ greet(struct local_caller *c, uint64_t version, struct err *e)
 	return 1;
 }
 
-/* 1 or ANSWERED: it is done; 0: it has to wait for the parent; -1: the error says why not. */
+/* 1 or ANSWERED: it is done; 0: it has to wait for the parent, or the history; -1: the error says why
+ * not. */
 static int
 act(struct local *x, struct local_caller *c, const struct local_request *q, struct err *e)
 {
@@ -325,6 +350,10 @@ act(struct local *x, struct local_caller *c, const struct local_request *q, stru
 		return err_set(e, ERR_USAGE, "request: \"version %d\" comes first", LOCAL_VERSION);
 	if (q->what == LOCAL_IMAGES)
 		return list(x, c, e);
+	if (q->what == LOCAL_NOTE)
+		return note_load(x, &q->note, e);
+	if (q->what == LOCAL_MEMBERS)
+		return ask_members(x, c, q->holder, e);
 	if (q->what == LOCAL_BEGIN)
 		return begin(x, q, e);
 	if (q->what == LOCAL_END)
@@ -358,14 +387,14 @@ take_line(struct local *x, struct local_caller *c, const char *line, size_t n)
 		answer(c, &e);
 }
 
-/* Takes the whole lines that have come, each when the one before is answered.  False: a line is too
- * long, or too many have come meanwhile. */
+/* Takes the whole lines that have come, each when the answer to the one before was taken.  False: a line
+ * is too long, or too many have come meanwhile. */
 static bool
 take_lines(struct local *x, struct local_caller *c)
 {
 	char *newline;
 
-	while (!c->waits && (newline = memchr(c->in, '\n', c->have)) != NULL) {
+	while (!c->waits && c->out.len == 0 && (newline = memchr(c->in, '\n', c->have)) != NULL) {
 		size_t n = (size_t)(newline - c->in);
 		take_line(x, c, c->in, n);
 		c->have -= n + 1;
@@ -381,11 +410,44 @@ local_again(struct local *x)
 	     a = next) {
 		struct local_caller *c = (struct local_caller *)a;
 		next = a->next;
-		if (!c->waits)
+		if (!c->waits || c->ticket != 0)
 			continue;
 		obey(x, c);
 		if (!take_lines(x, c))
 			border_hang_up(a);
+	}
+}
+
+static void
+take_answer(struct local *x, uint64_t ticket, const char *told, const struct err *e)
+{
+	for (struct caller *a = border_first(x->border), *next; a != NULL; a = next) {
+		struct local_caller *c = (struct local_caller *)a;
+		next = a->next;
+		if (c->ticket != ticket)
+			continue;
+		c->ticket = 0;
+		c->waits = false;
+		give_members(c, told, e);
+		if (!take_lines(x, c))
+			border_hang_up(a);
+	}
+}
+
+void
+local_tell(struct local *x)
+{
+	uint64_t ticket;
+	struct err e;
+	char *told;
+
+	if (x == NULL)
+		return;
+	for (; history_answer(x->history, &ticket, &told, &e); free(told))
+		take_answer(x, ticket, told, &e);
+	for (struct caller *a = border_first(x->border), *next; a != NULL; a = next) {
+		next = a->next;
+		tell(x, (struct local_caller *)a);
 	}
 }
 
@@ -397,6 +459,10 @@ ready(void *arg, struct caller *caller, uint32_t events)
 
 	if ((events & EPOLLOUT) != 0) {
 		write_some(c);
+		if (!take_lines(arg, c)) {
+			border_hang_up(caller);
+			return;
+		}
 		tell(arg, c);
 	}
 	if ((events & ~(uint32_t)EPOLLOUT) == 0)
@@ -444,7 +510,7 @@ local_listen(const char *path, struct err *e)
 int
 local_new(struct local **out, struct loop *loop, const char *path, int listener,
     const struct settings *settings, struct sessions *sessions, struct parents *parents,
-    struct err *e)
+    struct history *history, struct err *e)
 {
 	struct border_config border = { .what = "local requests",
 		.path = path,
@@ -461,7 +527,8 @@ local_new(struct local **out, struct loop *loop, const char *path, int listener,
 		close(listener);
 		return err_nomem(e, "the local requests");
 	}
-	*x = (struct local){ .settings = settings, .sessions = sessions, .parents = parents };
+	*x = (struct local){ .settings = settings, .sessions = sessions, .parents = parents,
+		.history = history };
 	border.arg = x;
 	if (border_open(&x->border, loop, &border, e) != 0) {
 		free(x);

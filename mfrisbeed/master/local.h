@@ -9,6 +9,8 @@
  *	end NAME holder=LABEL		sessions_release()
  *	watch				all sessions, now and after each change
  *	images				catalog_each()
+ *	note OBJECT			note_read(), history_note()
+ *	members holder=LABEL		history_ask()
  */
 #ifndef MFRISBEED_MASTER_LOCAL_H
 #define MFRISBEED_MASTER_LOCAL_H
@@ -17,7 +19,8 @@
 #include "mfrisbeed/master/parents.h"
 #include "mfrisbeed/master/sessions.h"
 
-enum { LOCAL_VERSION = 1 };
+/* LOCAL_LINE_BYTES: of a request, with its newline. */
+enum { LOCAL_VERSION = 1, LOCAL_LINE_BYTES = 8192 };
 
 struct local;
 
@@ -25,19 +28,20 @@ struct local;
  * descriptor; -1: ERR_USAGE; ERR_IO. */
 int local_listen(const char *path, struct err *);
 /* Serves who calls there; the descriptor is taken over.  Only root and the user of
- * this process are heard.  The settings, the sessions and the parents are the caller's,
- * and *settings may change.  ERR_IO; ERR_NOMEM. */
+ * this process are heard.  The settings, the sessions, the parents and the history, which may
+ * be NULL, are the caller's, and *settings may change.  ERR_IO; ERR_NOMEM. */
 int local_new(struct local **, struct loop *, const char *path, int listener,
-    const struct settings *, struct sessions *, struct parents *, struct err *);
+    const struct settings *, struct sessions *, struct parents *, struct history *, struct err *);
 /* Hangs up on all.  NULL is allowed. */
 void local_free(struct local *);
 /* The parent has answered: those who wait for that are answered.  NULL is allowed. */
 void local_again(struct local *);
-/* Tells those who watch what has changed.  NULL is allowed. */
+/* The history may have answered, and those who watch are told what has changed.  NULL is allowed. */
 void local_tell(struct local *);
 
 /* One request. */
-enum local_what { LOCAL_NOTHING, LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH, LOCAL_IMAGES };
+enum local_what { LOCAL_NOTHING, LOCAL_VERSION_IS, LOCAL_BEGIN, LOCAL_END, LOCAL_WATCH, LOCAL_IMAGES,
+	LOCAL_NOTE, LOCAL_MEMBERS };
 struct local_request {
 	enum local_what what;
 	uint64_t version; /* LOCAL_VERSION_IS */
@@ -46,6 +50,7 @@ struct local_request {
 	uint8_t group[4]; /* `at` */
 	uint16_t port;    /* 0: none */
 	struct sessions_options options;
+	struct history_event note; /* LOCAL_NOTE; its `told` is part of the line */
 };
 /* Reads one line, without its newline.  ERR_USAGE: what is wrong with it. */
 int local_read(struct local_request *, const char *text, size_t bytes, struct err *);

@@ -92,7 +92,7 @@ open_history(struct master *m)
 {
 	struct err why;
 
-	if (history_open(&m->history, m->settings.state, &why) != 0)
+	if (history_open(&m->history, m->settings.state, &m->loop, &why) != 0)
 		log_warn("no history is kept: %s", why.text);
 }
 
@@ -130,7 +130,7 @@ master_new(struct master **out, const struct master_config *c, struct err *e)
 		rc = sessions_resume(m->sessions, e);
 	if (rc == 0 && c->local != NULL)
 		rc = local_new(&m->local, &m->loop, c->local, c->local_fd, &m->settings,
-		    m->sessions, m->parents, e);
+		    m->sessions, m->parents, m->history, e);
 	if (rc == 0)
 		rc = watch_own(m, e);
 	if (rc != 0) {

@@ -23,6 +23,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if ((q.what == LOCAL_BEGIN || q.what == LOCAL_END) &&
 	    (q.name[0] == '\0' || strlen(q.name) > MASTER_NAME_MAX || !sessions_is_holder(q.holder)))
 		abort();
+	if (q.what == LOCAL_MEMBERS && !sessions_is_holder(q.holder))
+		abort();
+	if (q.what == LOCAL_NOTE && (q.note.image[0] == '\0' || q.note.node[0] == '\0' || !(q.note.seconds >= 0) ||
+					!sessions_is_holder(q.note.holder)))
+		abort();
 	if (q.what == LOCAL_VERSION_IS && q.version == 0)
 		abort();
 	return 0;

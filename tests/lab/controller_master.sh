@@ -44,6 +44,24 @@ check "nodes go on without it" all_went_on
 kill -9 "$before"
 check "another one is started, and told" soon eval '[ "$(runs)" = false ]'
 check "nothing is served" soon eval '[ -z "$(servers)" ]'
+
+echo "== who has loaded what is in mfrisbeed's history, once"
+told() { "$BIN/mfrisbeed" --report --json -c "$STATE/mfrisbeed.conf"; }
+has() { [ "$(told | grep -c "$1")" = "$2" ]; }	# TEXT COUNT
+check "each node of three sessions" soon eval 'has "\"node\": \"node1\"" 3 && has "\"node\": \"node2\"" 3'
+check "as one load each" has '"kind": "load"' 6
+check "with the bytes that the session of its image has counted" [ "$(told | grep -c '"bytes": 2[0-9]\{7\}')" -ge 2 ]
+whole() { api GET "/api/v1/sessions/1" > "$T/out"; json -1 "$T/out" 'members[#]=2' 'members[name=node1].phase=done' 'members[name=node1].session=1' 'members[1].phases.loading>0'; }
+check "a session has its nodes, although they were in others since" whole
+before=$(master_pid); kill -STOP "$before"
+check "mfrisbeed hangs: they are missing, which is said" eval 'api GET /api/v1/sessions/1 > "$T/out"; json -1 "$T/out" state=done "members[#]=0" "away~what has become of the nodes: it does not answer"'
+check "the last one has them" eval 'api GET "/api/v1/sessions/$id" > "$T/out"; json -1 "$T/out" "members[#]=2" && ! grep -q away "$T/out"'
+kill -CONT "$before"
+check "until it answers" soon eval 'whole && ! grep -q away "$T/out"'
+controller_again
+check "and after a kill of the controller, too" soon eval 'whole && ! grep -q away "$T/out"'
+check "nothing is told twice" has '"kind": "load"' 6
+
 echo "== what one session is told"
 rm -f "$T"/machines/*/disk; touch "$T"/machines/node{2,3}/unplugged
 machine_off node2; machine_off node3

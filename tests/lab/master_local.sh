@@ -75,6 +75,22 @@ check "it is gone" quietly see '"sessions": []'
 
 check "the images" grep -q '{"ok": true,"images": \[{"name": "other name.ndz","bytes": [0-9]*,"modified": [0-9]*,"version": "[0-9]*"},{"name": "web.ndz",.*}\],"more": false}' <(tell images)
 
+note='{"holder": "cafe-7","image": "web.ndz","capture": false,"began": 1000,"seconds": 60,"node": {"name": "n1","phase": "failed","try": 2,"last_words": "no disk"}}'
+check "what has become of a node is noted" [ "$(tell "note $note")" = "$ok" ]
+check "as often as it is told" [ "$(tell "note $note")" = "$ok" ]
+check "once" [ "$(tell "members holder=cafe-7")" = "{\"ok\": true,\"members\": [$note]}" ]
+check "of others there is nothing" [ "$(tell "members holder=cafe-8")" = '{"ok": true,"members": []}' ]
+check "what nobody can be is refused" grep -q "phase.*is not done" <(tell "note ${note/failed/lost}")
+check "who has failed is in the report" grep -q "load of web.ndz, node n1: failed after 60.0 s: no disk" <("$BIN/mfrisbeed" --report -c "$T/conf")
+cat > "$T/deaf.py" << 'PY'
+import socket, sys
+s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.connect(sys.argv[1]); s.sendall(b"version 1\n")
+try:
+    while True: s.sendall(100 * b"images\n")
+except (BrokenPipeError, ConnectionResetError): print("hung up")
+PY
+check "who asks and never reads is hung up on" [ "$(timeout 100 python3 "$T/deaf.py" "$T/sock")" = "hung up" ]
+
 echo "== a key, and a name with a blank"
 name=other%20name.ndz
 check "a session with a key" [ "$(tell "begin $name holder=a wait=1 group-key=${T//\//%2f}%2flab.group")" = "$ok" ]

@@ -46,6 +46,12 @@ next_begins() {
 	begins $NEXT grep -q "listens" "$T/next"
 	kill $NEXT; wait $NEXT
 }
+# The history has the load of each node, once.
+noted() {
+	local n
+	"$BIN/mfrisbeed" --report --json -c "$STATE/mfrisbeed.conf" > "$T/history" 2>&1 && [ "$(grep -c '"kind": "load"' "$T/history")" = 8 ] || return 1
+	for n in 1 2 3 4 5 6 7 8; do [ "$(grep -c "\"node\": \"node$n\"" "$T/history")" = 1 ] || return 1; done
+}
 # Kills it, and starts it again if nothing of ours does.
 kill_it() {	# NAME
 	local pid
@@ -75,6 +81,7 @@ ends() {	# as it must; what is not so is said
 	api GET /api/v1/nodes > "$T/nodes" && json "$T/nodes" 'nodes[*].phase=done' 'nodes[*].try=1' || return 1
 	json "$T/sessions" 'sessions[#]=4' 'sessions[*].state=done' 'sessions[*].nodes.done=2' || return 1
 	soon no_orders || { ls "$NET/boot/orders"; return 1; }
+	soon noted || { cat "$T/history"; return 1; }
 	kill "$CONTROLLER"; wait "$CONTROLLER" || { echo "controllerd: exit $?"; return 1; }
 	soon eval '[ -z "$(all)" ]' || { echo "processes: $(for p in $(all); do tr '\0' ' ' < "/proc/$p/cmdline"; echo; done)"; return 1; }
 	[ -z "$(on s ss -Hlntu)" ] || { on s ss -Hlntu; return 1; }

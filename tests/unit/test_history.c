@@ -1,8 +1,13 @@
-/* The history of a master server: what is noted is in the database, once, also after it was opened again; what
+/* The history of a master server: what is noted is in the database, once, also after it was opened again; a load
+ * of a node is one event, whoever tells of it first, and how often; a database of an older version is taken over; what
  * is no such database is refused; old events go. */
 #include "mfrisbeed/master/history_db.h"
 
+#include <sched.h>
 #include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
 
 #include "tests/unit/scratch.h"
 
@@ -44,7 +49,7 @@ open_it(void)
 {
 	struct history *h = NULL;
 
-	T_CHECK(history_open(&h, in_scratch(""), &e) == 0);
+	T_CHECK(history_open(&h, in_scratch(""), NULL, &e) == 0);
 	return h;
 }
 
@@ -74,6 +79,141 @@ test_events(void)
 	history_close(h);
 	T_CHECK(ask("SELECT count(*) FROM event") == 3);
 	history_note(NULL, &a);
+}
+
+/* What a controller says of a node. */
+static struct history_event
+of_node(const char *node, const char *holder, int64_t began_s, enum history_outcome outcome)
+{
+	struct history_event v = event("node.ndz", (uint64_t)began_s * 1000000, outcome);
+
+	v.seconds = 60;
+	v.bytes = 0;
+	v.tries = 2;
+	v.told = "{\"node\": 1}, cut off here";
+	v.told_bytes = 11;
+	strcpy(v.holder, holder);
+	strcpy(v.node, node);
+	return v;
+}
+
+/* The answer to a question; the caller frees it. */
+static char *
+told_of(struct history *h, const char *holder)
+{
+	static uint64_t last;
+	uint64_t ticket;
+	char *told;
+
+	T_CHECK(history_ask(h, holder, ++last));
+	while (!history_answer(h, &ticket, &told, &e))
+		sched_yield();
+	T_CHECK(ticket == last);
+	return told;
+}
+
+static bool
+is_told(struct history *h, const char *holder, const char *want)
+{
+	char *told = told_of(h, holder);
+	bool same = told != NULL && strcmp(told, want) == 0;
+
+	free(told);
+	return same;
+}
+
+#define OF_NODES "SELECT count(*) FROM event WHERE image = 'node.ndz'"
+
+static void
+test_nodes(void)
+{
+	struct history *h = open_it();
+	int64_t now_s = (int64_t)time(NULL);
+	struct history_event n = of_node("n1", "cafe-1", now_s - 50, HISTORY_FAILED),
+			     load = event("node.ndz", clock_us() - 20000000, HISTORY_GONE),
+			     before = event("node.ndz", clock_us() - 90000000, HISTORY_DONE);
+
+	T_CHECK(is_told(h, "cafe-1", "[]"));
+	strcpy(n.why, "no disk");
+	T_CHECK(history_note(h, &before)); /* another one */
+	T_CHECK(history_note(h, &load));   /* its session's frisbeed tells of it first */
+	T_CHECK(history_note(h, &n) && history_note(h, &n));
+	T_CHECK(is_told(h, "cafe-1", "[{\"node\": 1}]"));
+	T_CHECK(ask(OF_NODES) == 2);
+	T_CHECK(ask(OF_NODES " AND node = 'n1' AND holder = 'cafe-1' AND outcome = 'failed' AND tries = 2 AND bytes = 4096 "
+			     "AND why = 'no disk' AND seconds = 60 AND kind = 'load'") == 1);
+	load.bytes = 8192;
+	load.outcome = HISTORY_DONE;
+	T_CHECK(history_note(h, &load)); /* ... or last */
+	T_CHECK(is_told(h, "cafe-1", "[{\"node\": 1}]"));
+	T_CHECK(ask(OF_NODES) == 2 && ask(OF_NODES " AND node = 'n1' AND bytes = 8192 AND outcome = 'failed'") == 1);
+	history_close(h);
+	h = open_it(); /* who was killed tells all of it again */
+	T_CHECK(history_note(h, &n));
+	n = of_node("n0", "cafe-1", now_s - 50, HISTORY_STOPPED);
+	memset(n.host, 0, sizeof n.host);
+	T_CHECK(history_note(h, &n)); /* it was never heard */
+	n = of_node("n1", "cafe-2", now_s + 1000, HISTORY_DONE);
+	T_CHECK(history_note(h, &n));
+	n.kind = HISTORY_CAPTURE;
+	strcpy(n.holder, "cafe-3");
+	T_CHECK(history_note(h, &n));
+	T_CHECK(is_told(h, "cafe-1", "[{\"node\": 1},{\"node\": 1}]") && is_told(h, "cafe-9", "[]"));
+	T_CHECK(ask(OF_NODES) == 5 && ask(OF_NODES " AND node = 'n1' AND holder = 'cafe-1' AND bytes = 8192") == 1);
+	T_CHECK(ask(OF_NODES " AND node = 'n0' AND host = '' AND outcome = 'stopped'") == 1);
+	T_CHECK(ask(OF_NODES " AND kind = 'capture'") == 1);
+	T_CHECK(history_ask(h, "cafe-1", 7)); /* nobody waits for that any more */
+	history_close(h);
+	T_CHECK(!history_note(NULL, &n));
+}
+
+/* One that cannot be written has nothing to show, and says so by that. */
+static void
+test_not_written(void)
+{
+	struct history *h = open_it();
+	struct history_event n = of_node("n7", "cafe-7", 1000, HISTORY_DONE);
+	struct db other;
+
+	T_CHECK(history_db_open(&other, in_scratch(""), true, &e) == 0);
+	T_CHECK(sqlite3_exec(other.sql, "ALTER TABLE event RENAME TO away", NULL, NULL, NULL) == SQLITE_OK);
+	T_CHECK(history_note(h, &n));
+	T_CHECK(told_of(h, "cafe-7") == NULL && e.text[0] != '\0');
+	T_CHECK(sqlite3_exec(other.sql, "ALTER TABLE away RENAME TO event", NULL, NULL, NULL) == SQLITE_OK);
+	db_close(&other);
+	T_CHECK(is_told(h, "cafe-7", "[]"));
+	T_CHECK(history_note(h, &n) && is_told(h, "cafe-7", "[{\"node\": 1}]"));
+	history_close(h);
+}
+
+/* A database without nodes. */
+static void
+test_older(void)
+{
+	static const char old[] =
+	    "CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT NOT NULL, "
+	    "image TEXT NOT NULL, host TEXT NOT NULL, at INTEGER NOT NULL, seconds REAL NOT NULL, "
+	    "bytes INTEGER NOT NULL, why TEXT NOT NULL, run INTEGER NOT NULL, began_us INTEGER NOT NULL, "
+	    "UNIQUE (kind, image, host, run, began_us));"
+	    "INSERT INTO event VALUES (7, 'load', 'done', 'old.ndz', '10.0.0.7', 1000, 1.5, 4096, '', 11, 12);"
+	    "INSERT INTO event VALUES (8, 'upload', 'failed', 'old.ndz', '10.0.0.8', 1001, 2.5, 0, 'full', 11, 13);"
+	    "PRAGMA user_version = 1";
+	struct history *h;
+	sqlite3 *db;
+
+	T_CHECK(sh("rm -f history.db") == 0);
+	T_CHECK(sqlite3_open(in_scratch("history.db"), &db) == SQLITE_OK);
+	T_CHECK(sqlite3_exec(db, old, NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(db);
+	h = open_it();
+	struct history_event n = of_node("n1", "cafe-1", 999, HISTORY_DONE);
+	strcpy(n.image, "old.ndz");
+	T_CHECK(history_note(h, &n));
+	history_close(h);
+	T_CHECK(ask("SELECT count(*) FROM event") == 2 && ask("PRAGMA user_version") == 2);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE id = 8 AND kind = 'upload' AND outcome = 'failed' AND at = 1001 AND "
+		    "seconds = 2.5 AND why = 'full' AND run = 11 AND began_us = 13 AND node = ''") == 1);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE node = 'n1' AND bytes = 4096") == 1); /* that load */
 }
 
 /* As many as can wait, or more, while nothing is written: no call waits. */
@@ -106,7 +246,7 @@ test_old_events_go(void)
 
 	T_CHECK(history_db_open(&db, in_scratch(""), true, &e) == 0);
 	T_CHECK(sqlite3_exec(db.sql,
-		    "INSERT INTO event VALUES (2000000, 'load', 'done', 'new', '', 0, 0, 0, '', 0, 0)", NULL,
+		    "INSERT INTO event VALUES (2000000, 'load', 'done', 'new', '', 0, 0, 0, '', 0, 0, '', '', 0, '')", NULL,
 		    NULL, NULL) == SQLITE_OK);
 	db_close(&db);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -124,19 +264,19 @@ test_what_is_none(void)
 {
 	struct history *h;
 
-	T_CHECK(sh("sqlite3 history.db 'PRAGMA user_version = 2' || python3 -c \""
-		   "import sqlite3; d = sqlite3.connect('history.db'); d.execute('PRAGMA user_version = 2')\"") == 0);
-	T_CHECK(history_open(&h, in_scratch(""), &e) == -1);
+	T_CHECK(sh("sqlite3 history.db 'PRAGMA user_version = 3' || python3 -c \""
+		   "import sqlite3; d = sqlite3.connect('history.db'); d.execute('PRAGMA user_version = 3')\"") == 0);
+	T_CHECK(history_open(&h, in_scratch(""), NULL, &e) == -1);
 	T_CHECK(e.kind == ERR_FORMAT);
-	T_CHECK(strstr(e.text, "version 2") != NULL);
+	T_CHECK(strstr(e.text, "version 3") != NULL);
 	T_CHECK(sh("head -c 5000 /dev/urandom > history.db") == 0);
-	T_CHECK(history_open(&h, in_scratch(""), &e) == -1);
+	T_CHECK(history_open(&h, in_scratch(""), NULL, &e) == -1);
 	T_CHECK(e.kind == ERR_FORMAT);
 	T_CHECK(history_report(in_scratch(""), false, &e) == -1);
 	T_CHECK(sh("rm history.db") == 0);
 	T_CHECK(history_report(in_scratch(""), false, &e) == -1);
 	T_CHECK(e.kind == ERR_ABSENT);
-	T_CHECK(history_open(&h, in_scratch("nothing/here"), &e) == -1);
+	T_CHECK(history_open(&h, in_scratch("nothing/here"), NULL, &e) == -1);
 	T_CHECK(e.kind == ERR_IO);
 }
 
@@ -147,8 +287,11 @@ main(void)
 	T_CHECK(ask("SELECT 1") == -1);
 	T_CHECK(e.kind == ERR_ABSENT);
 	test_events();
+	test_nodes();
+	test_not_written();
 	test_many();
 	test_old_events_go();
+	test_older();
 	test_what_is_none();
 	return t_done();
 }

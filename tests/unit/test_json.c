@@ -41,6 +41,23 @@ printed(struct json *j)
 	return text;
 }
 
+/* The same document in memory. */
+static void
+test_text(void)
+{
+	size_t n = 0;
+	struct json *j = json_new();
+
+	json_one_line(j);
+	json_object(j, NULL);
+	json_string(j, "a", "b");
+	json_end(j);
+	char *text = json_text(j, &n);
+	T_CHECK(text != NULL && n == 11 && strcmp(text, "{\"a\": \"b\"}\n") == 0);
+	free(text);
+	T_CHECK(json_text(NULL, &n) == NULL);
+}
+
 static void
 test_document(void)
 {
@@ -132,6 +149,7 @@ int
 main(void)
 {
 	test_document();
+	test_text();
 	test_one_line();
 	test_none();
 	test_no_memory();

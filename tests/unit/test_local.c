@@ -9,6 +9,9 @@
 static const char whole[] =
     "begin lab/%25win%20dows.ndz holder=controller-1 at=239.1.2.3:77 rate=900M wait=3 until=4 "
     "group-key=%2fetc%2flab.group orders=%2fsrv%2forders";
+static const char told[] =
+    "note {\"holder\": \"cafe-7\",\"image\": \"lab/a b.ndz\",\"capture\": false,\"began\": 1000.5,\"seconds\": 60.25,"
+    "\"node\": {\"name\": \"n1\",\"address\": \"10.9.0.11\",\"phase\": \"failed\",\"try\": 2,\"last_words\": \"no disk\"}}";
 static struct err e;
 
 static int
@@ -33,6 +36,47 @@ test_whole(void)
 	T_CHECK(look("watch", 5, &q) == 0 && q.what == LOCAL_WATCH);
 	T_CHECK(look("images", 6, &q) == 0 && q.what == LOCAL_IMAGES);
 	T_CHECK(look("version 7", 9, &q) == 0 && q.what == LOCAL_VERSION_IS && q.version == 7);
+}
+
+static void
+test_note(void)
+{
+	char text[sizeof told];
+	struct local_request q;
+
+	T_CHECK(look(told, sizeof told - 1, &q) == 0 && q.what == LOCAL_NOTE);
+	const struct history_event *v = &q.note;
+	T_CHECK(v->kind == HISTORY_LOAD && v->outcome == HISTORY_FAILED && strcmp(v->image, "lab/a b.ndz") == 0);
+	T_CHECK(strcmp(v->holder, "cafe-7") == 0 && strcmp(v->node, "n1") == 0 && strcmp(v->why, "no disk") == 0);
+	T_CHECK(v->host[0] == 10 && v->host[3] == 11 && v->began_us == 1000500000 && v->seconds == 60.25 && v->tries == 2);
+	T_CHECK(v->told == told + 5 && v->told_bytes == sizeof told - 6);
+	for (size_t n = 0; n < sizeof told - 1; n++)
+		T_CHECK(look(told, n, &q) != 0 && e.text[0] != '\0');
+	strcpy(text, told);
+	memcpy(strstr(text, "\"failed\""), "\"done\"  ", 8);
+	T_CHECK(look(text, strlen(text), &q) == 0 && q.note.outcome == HISTORY_DONE && q.note.why[0] == '\0');
+	T_CHECK(look("members holder=cafe-7", 21, &q) == 0 && q.what == LOCAL_MEMBERS && strcmp(q.holder, "cafe-7") == 0);
+}
+
+/* What cannot be so is refused, whatever of it is replaced. */
+static void
+test_wrong_note(void)
+{
+	static const char *const wrong[][2] = { { "cafe-7", "cafe/7" }, { "\"lab/a b.ndz\"", "\"\"" }, { "1000.5", "1e100" },
+		{ "1000.5", "\"x\"" }, { "60.25", "-1" }, { "\"n1\"", "7" }, { "10.9.0.11", "10.9.0" }, { "failed", "loading" },
+		{ "\"node\"", "\"other\"" }, { "holder", "hold" }, { "note {", "note [" }, { "}}", "}} x" } };
+	char text[2 * sizeof told];
+	struct local_request q;
+
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		const char *at = strstr(told, wrong[i][0]);
+		snprintf(text, sizeof text, "%.*s%s%s", (int)(at - told), told, wrong[i][1], at + strlen(wrong[i][0]));
+		e = (struct err){ 0 };
+		bool refused = look(text, strlen(text), &q) == -1;
+		T_CHECK(refused && e.text[0] != '\0');
+		if (!refused)
+			printf("# %s\n", text);
+	}
 }
 
 /* Before the holder is there nothing is taken; behind it, each cut leaves out an option, or a part
@@ -63,7 +107,7 @@ test_wrong(void)
 		"begin x holder=a wait=0", "begin x holder=a until=x", "begin x holder=a color=red",
 		"begin x holder=a group-key=", "begin x holder=a at=239.1.2.3", "begin x holder=a at=a:7",
 		"begin x holder=a at=239.1.2.3:0", "end x holder=a at=239.1.2.3:7", "begin %zz holder=a", "end x", "end x holder=a rate=1M",
-		"end x holder=a holder=b", "watch\nwatch",
+		"end x holder=a holder=b", "watch\nwatch", "note", "note x", "members", "members x", "members holder=", "members holder=a holder=b",
 		"begin x holder=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
 	struct local_request q;
 
@@ -82,5 +126,7 @@ main(void)
 	test_whole();
 	test_cut();
 	test_wrong();
+	test_note();
+	test_wrong_note();
 	return t_done();
 }

@@ -4,6 +4,7 @@
 #include "controller/sending/servers.h"
 
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,13 +21,18 @@ static struct loop loop;
 static struct swap w;
 static struct servers *x;
 static struct accepting at;
+static struct swapdb *db;
+static char heard[2000]; /* the last line of the controller */
 static int master = -1; /* its side of the connection */
+static uint64_t later_us; /* time that has passed for the controller */
+static uint32_t wanted; /* the session of which somebody wants the nodes */
+static char members[200]; /* what they are told */
 
 static struct swap_now
 now_is(void *arg)
 {
 	(void)arg;
-	return (struct swap_now){ clock_us(), (double)clock_us() / 1e6 };
+	return (struct swap_now){ clock_us() + later_us, (double)clock_us() / 1e6 };
 }
 
 static uint32_t
@@ -41,14 +47,18 @@ start(const char *node, struct swap_sending how)
 	return id;
 }
 
-/* Takes the next line of the controller, turning its loop meanwhile.  Returns whether it is this one. */
+/* Takes the next line of the controller, turning its loop meanwhile.  Returns whether it is this one, or,
+ * where that ends in "...", begins so. */
 static bool
 hears(const char *want)
 {
 	uint64_t until = clock_us() + LIMIT_US;
-	char line[300] = "";
+	char *line = heard;
+	const char *dots = strstr(want, "...");
+	size_t len = dots != NULL ? (size_t)(dots - want) : sizeof heard;
 	size_t n = 0;
 
+	line[0] = '\0';
 	while (clock_us() < until && (n == 0 || line[n - 1] != '\n')) {
 		loop_once(&loop, 10);
 		if (master < 0)
@@ -57,9 +67,10 @@ hears(const char *want)
 			n++;
 	}
 	line[n > 0 ? n - 1 : 0] = '\0';
-	if (strcmp(line, want) != 0)
+	bool same = strncmp(line, want, len) == 0;
+	if (!same)
 		printf("# %s\n", line);
-	return strcmp(line, want) == 0;
+	return same;
 }
 
 static void
@@ -100,6 +111,24 @@ on_images(void *arg, uint64_t number, struct jtree *said, const char *why)
 
 	answered = number;
 	snprintf(images_text, sizeof images_text, "%s", said == NULL ? why : name != NULL ? name : "none");
+	jtree_free(said);
+}
+
+static uint32_t
+members_wanted(void *arg)
+{
+	(void)arg;
+	return wanted;
+}
+
+static void
+on_members(void *arg, uint32_t session, struct jtree *said, const char *why)
+{
+	(void)arg;
+	if (wanted != 0)
+		snprintf(members, sizeof members, "%u %s", session,
+		    said == NULL ? why : jtree_text(jtree_get(jtree_at(jtree_get(said, "members"), 0), "x")));
+	wanted = 0;
 	jtree_free(said);
 }
 
@@ -239,17 +268,118 @@ test_images(void)
 	T_CHECK(answered == number && strcmp(images_text, "it has hung up") == 0);
 }
 
+static int
+take_id(void *id, const struct swap_session *s, struct err *err)
+{
+	(void)err;
+	*(uint32_t *)id = s->id;
+	return 0;
+}
+
+/* The first session that the history has not yet; 0: none. */
+static uint32_t
+unnoted(void)
+{
+	uint32_t id = 0;
+
+	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0);
+	return id;
+}
+
+/* Asked for the list, it has none, and says that there are no images. */
+static void
+comes_back(void)
+{
+	hang_up();
+	T_CHECK(greets());
+	says("{\"sessions\": []}\n");
+	T_CHECK(hears("images"));
+	says(no_images);
+}
+
+/* What has become of nodes is told until the history shows that it has it; then nothing of it is told again. */
+static void
+test_notes(void)
+{
+	static const char none[] = "{\"ok\": true,\"members\": []}\n", one[] = "{\"ok\": true,\"members\": [{\"x\": \"y\"}]}\n";
+	static const char note1[] = "note {\"holder\": \"cafe-1\",\"image\": \"a.ndz\",\"capture\": false,\"began\": ...",
+			  note2[] = "note {\"holder\": \"cafe-2\",...";
+
+	sqlite3 *other;
+
+	T_CHECK(swapdb_save(db, &w, &e) == 0);
+	T_CHECK(greets());
+	says("{\"sessions\": []}\n");
+	T_CHECK(hears("images"));
+	says(no_images);
+	T_CHECK(hears(note1));
+	says(ok);
+	T_CHECK(hears("members holder=cafe-1"));
+	says(none); /* it could not be written */
+	T_CHECK(is_silent() && unnoted() == 1);
+	later_us += 61000000;
+	servers_settle(x);
+	T_CHECK(hears(note1));
+	says(ok);
+	T_CHECK(hears("members holder=cafe-1"));
+	comes_back(); /* it was killed before it has answered */
+	T_CHECK(unnoted() == 1 && hears(note1));
+	wanted = 7; /* who asks for something goes before */
+	says(ok);
+	T_CHECK(hears("members holder=cafe-7"));
+	says(one);
+	T_CHECK(strcmp(members, "7 y") == 0);
+	T_CHECK(hears("members holder=cafe-1"));
+	says(one);
+	T_CHECK(unnoted() == 2 && swap_find_session(&w, 1)->noted);
+	T_CHECK(hears(note2) && strstr(heard, "\"phase\": \"stopped\"") != NULL);
+	says("{\"ok\": false,\"error\": \"line 1: note: there is no such statement\"}\n"); /* an older version */
+	T_CHECK(is_silent() && unnoted() == 2);
+	later_us += 61000000;
+	T_CHECK(sqlite3_open(in_scratch("state/state.db"), &other) == SQLITE_OK); /* as an older controller may leave it */
+	T_CHECK(sqlite3_exec(other, "UPDATE node SET phase = 2 WHERE session = 2", NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(other);
+	servers_settle(x);
+	T_CHECK(hears(note2) && strstr(heard, "\"phase\": \"failed\"") != NULL && strstr(heard, "while loading: its end was not saved"));
+	says(ok);
+	T_CHECK(hears("members holder=cafe-2"));
+	says(one);
+	T_CHECK(unnoted() == 0 && is_silent());
+	comes_back();
+	T_CHECK(is_silent());
+	wanted = 9;
+	servers_settle(x);
+	T_CHECK(hears("members holder=cafe-9"));
+	says("{\"ok\": false,\"error\": \"no history is kept\"}\n");
+	T_CHECK(strcmp(members, "9 no history is kept") == 0 && is_silent());
+	wanted = 9;
+	servers_settle(x);
+	T_CHECK(hears("members holder=cafe-9"));
+	hang_up();
+	for (int i = 0; i < 5; i++)
+		loop_once(&loop, 10);
+	T_CHECK(strcmp(members, "0 it has hung up") == 0);
+}
+
 int
 main(void)
 {
-	struct servers_config c = { .rate = "60M", .now = now_is, .images_said = on_images };
+	struct servers_config c = { .rate = "60M",
+		.now = now_is,
+		.images_said = on_images,
+		.members_wanted = members_wanted,
+		.members_said = on_members };
+	struct swap_config of_engine = { .patience_s = 600, .patience_boot_s = 600 };
 	uint8_t mac[6] = { 2 };
 
 	scratch_init();
 	log_open("test", true, LOG_LEVEL_ERR);
 	c.master = in_scratch("sock");
 	T_CHECK(accepting_path(&at, c.master, &e) == 0);
-	swap_init(&w, &(struct swap_config){ .salt = "cafe", .patience_s = 600, .patience_boot_s = 600 });
+	T_CHECK(swapdb_open(&db, in_scratch("state"), of_engine.salt, &e) == 0);
+	c.db = db;
+	strcpy(of_engine.salt, "cafe");
+	swap_init(&w, &of_engine);
 	for (mac[5] = 1; mac[5] <= 2; mac[5]++)
 		swap_add_node(&w, mac[5] == 1 ? "n1" : "n2", mac, "", &e);
 	T_CHECK(loop_open(&loop, &e) == 0 && servers_open(&x, &loop, &w, &c, &e) == 0);
@@ -257,7 +387,9 @@ main(void)
 	test_ends_what_is_left();
 	test_refused();
 	test_images();
+	test_notes();
 	servers_close(x);
+	swapdb_close(db);
 	swap_free(&w);
 	loop_close(&loop);
 	close(at.listener);

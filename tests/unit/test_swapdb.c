@@ -212,6 +212,72 @@ test_capture(void)
 	T_CHECK(run_sql(path, "DELETE FROM node WHERE session = 2; DELETE FROM session WHERE id = 2") == 0);
 }
 
+static int
+take_id(void *arg, const struct swap_session *s, struct err *err)
+{
+	(void)err;
+	*(uint32_t *)arg = s->id;
+	return 0;
+}
+
+static int
+take_name(void *arg, const struct swap_node *n, struct err *err)
+{
+	(void)err;
+	strcpy(arg, n->name);
+	return 0;
+}
+
+/* The nodes of a session stay until it is noted, and then the last row of each node. */
+static void
+test_noted(void)
+{
+	struct swap_wish wish = { .nodes = "a,b", .image = "x.ndz", .timeout_s = 600, .tries = 1 };
+	unsigned members = 0;
+	struct swapdb *db;
+	struct swap w;
+	struct err e;
+	uint32_t first, second, id = 0;
+	char name[SWAP_NAME_BYTES] = "", path[300];
+	bool same;
+
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	T_CHECK(run_sql(path, "CREATE TABLE s AS SELECT * FROM session; CREATE TABLE n AS SELECT * FROM node;"
+			      "UPDATE session SET noted = 1") == 0); /* those of the tests before */
+	db = come_back(&w);
+	T_CHECK(swap_start(&w, now, &wish, &first, &same, &e) == 0 && swapdb_save(db, &w, &e) == 0);
+	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0 && id == 0); /* it runs */
+	T_CHECK(swap_stop(&w, now, first, &e) == 0 && swapdb_save(db, &w, &e) == 0);
+	strcpy(wish.nodes, "b,c");
+	T_CHECK(swap_start(&w, now, &wish, &second, &same, &e) == 0 && swap_stop(&w, now, second, &e) == 0);
+	T_CHECK(swapdb_save(db, &w, &e) == 0);
+	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0 && id == first && !swapdb_lacks_members(db, first));
+	T_CHECK(swapdb_member_behind(db, first, "", take_name, name, &e) == 0 && strcmp(name, "a") == 0);
+	T_CHECK(swapdb_member_behind(db, first, "a", take_name, name, &e) == 0 && strcmp(name, "b") == 0);
+	T_CHECK(swapdb_member_behind(db, first, "b", take_name, strcpy(name, "none"), &e) == 0 && strcmp(name, "none") == 0);
+	T_CHECK(swapdb_member_behind(db, first, "a' OR 'a", take_name, name, &e) == 0 && strcmp(name, "b") == 0);
+	end(db, &w);
+	db = come_back(&w); /* a kill before it is noted loses none */
+	T_CHECK(swapdb_members(db, first, count_node, &members, &e) == 0 && members == 4);
+	T_CHECK(swapdb_noted(db, first, &e) == 0 && swapdb_lacks_members(db, first) && !swapdb_lacks_members(db, second));
+	swap_noted(&w, first);
+	T_CHECK(swap_find_session(&w, first)->noted);
+	members = 0;
+	T_CHECK(swapdb_members(db, first, count_node, &members, &e) == 0 && members == 2); /* a */
+	members = 0;
+	T_CHECK(swapdb_members(db, second, count_node, &members, &e) == 0 && members == 4);
+	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0 && id == second);
+	T_CHECK(swapdb_noted(db, second, &e) == 0 && swapdb_unnoted(db, take_id, memset(&id, 0, sizeof id), &e) == 0 && id == 0);
+	T_CHECK(!swapdb_lacks_members(db, second) && !swapdb_lacks_members(db, 99)); /* b and c have been in no other one */
+	end(db, &w);
+	db = come_back(&w); /* each node is what it was */
+	T_CHECK(w.nodes[0].session == first && w.nodes[1].session == second && w.nodes[2].session == second);
+	T_CHECK(swap_find_session(&w, first)->noted && w.nodes[1].phase == SWAP_STOPPED);
+	end(db, &w);
+	T_CHECK(run_sql(path, "DELETE FROM session; INSERT INTO session SELECT * FROM s; DELETE FROM node; DELETE FROM course;"
+			      "INSERT INTO node SELECT * FROM n; DROP TABLE s; DROP TABLE n") == 0);
+}
+
 /* What is too old is forgotten when the state is opened, but for a session that runs still, and its nodes. */
 static void
 test_oldest(void)
@@ -219,7 +285,7 @@ test_oldest(void)
 	static const char copy[] =
 	    "CREATE TABLE s AS SELECT * FROM session; CREATE TABLE n AS SELECT * FROM node; UPDATE n SET phase = 2;"
 	    "UPDATE s SET id = 1, state = 0; INSERT OR REPLACE INTO session SELECT * FROM s;"
-	    "UPDATE s SET id = 2, state = 3; INSERT INTO session SELECT * FROM s;"
+	    "UPDATE s SET id = 2, state = 3, noted = 1; INSERT INTO session SELECT * FROM s;"
 	    "UPDATE s SET id = 10002; INSERT INTO session SELECT * FROM s;"
 	    "INSERT OR REPLACE INTO node SELECT * FROM n; UPDATE n SET session = 2, name = 'c'; INSERT OR REPLACE INTO node SELECT * FROM n";
 	static const char back[] = "DELETE FROM session WHERE id > 1; DELETE FROM node WHERE session > 1; DELETE FROM course;"
@@ -333,14 +399,19 @@ test_older(void)
 			      "ALTER TABLE session ADD COLUMN pid INTEGER NOT NULL DEFAULT 7; ALTER TABLE session ADD COLUMN pid_start INTEGER NOT NULL DEFAULT 7;"
 			      "ALTER TABLE session DROP COLUMN bandwidth_bits_per_s; ALTER TABLE session DROP COLUMN wait;"
 			      "ALTER TABLE session DROP COLUMN until; ALTER TABLE session DROP COLUMN orders;"
+			      "DROP INDEX unnoted; ALTER TABLE session DROP COLUMN noted;"
 			      "PRAGMA user_version = 1") == 0);
 	db = come_back(&w);
 	T_CHECK(w.nsessions == 1 && w.sessions[0]->away_s == 0 && w.sessions[0]->port == 0);
 	T_CHECK(swapdb_history(db, 0, 10, count_one, &sum, &e) == 0 && sum == w.sessions[0]->id);
+	uint32_t id = 0; /* the history is told of it */
+	char name[SWAP_NAME_BYTES];
+	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0 && id == sum && swapdb_member_behind(db, id, "", take_name, name, &e) == 0);
+	T_CHECK(strcmp(name, "a") == 0);
 	end(db, &w);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 8") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 9") == 0);
 	T_CHECK(swapdb_open(&db, folder, salt, &e) != 0 && e.kind == ERR_FORMAT);
-	T_CHECK(run_sql(path, "PRAGMA user_version = 7") == 0);
+	T_CHECK(run_sql(path, "PRAGMA user_version = 8") == 0);
 }
 
 /* Each of the fields that can be impossible is made so. */
@@ -351,7 +422,7 @@ test_impossible(void)
 		"UPDATE session SET image = printf('%.*c', 400, 'x')", "UPDATE session SET count = '1 2'",
 		"UPDATE node SET phase = 77", "UPDATE node SET mac = x'0102'", "UPDATE node SET took = 'a'",
 		"UPDATE node SET tries = -1", "UPDATE node SET of_two = 2", "UPDATE node SET smbios = '4C4C4544-0042-3510-8054-B4C04F4A3132'", "UPDATE node SET since_s = 1e300", "UPDATE node SET took = replace(took, ' ', ' 1e300 ')",
-		"UPDATE session SET spent_s = -7", "UPDATE session SET wait = -1", "UPDATE session SET orders = printf('%.*c', 256, '/')", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
+		"UPDATE session SET spent_s = -7", "UPDATE session SET wait = -1", "UPDATE session SET noted = 2", "UPDATE session SET orders = printf('%.*c', 256, '/')", "UPDATE session SET took = replace(took, '-1', '1e300')", "UPDATE node SET phase = 2" /* its session has ended */ };
 	char path[300];
 
 	snprintf(path, sizeof path, "%s/state.db", folder);
@@ -419,6 +490,7 @@ main(void)
 	test_comes_back();
 	test_stream();
 	test_capture();
+	test_noted();
 	test_oldest();
 	test_course();
 	test_older();

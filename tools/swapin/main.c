@@ -179,20 +179,11 @@ follow_to_end(const struct opts *o, const struct ask *a, uint32_t id, struct err
 static char *
 body_of(const struct swap_wish *wish)
 {
-	char *text = NULL;
 	size_t n;
-	struct err ignored;
 	struct json *j = json_new();
-	FILE *f = open_memstream(&text, &n);
 
-	if (f == NULL) {
-		json_free(j);
-		return NULL;
-	}
 	wish_write(j, wish);
-	if (json_show_on(j, f, &ignored) != 0 || fclose(f) != 0)
-		return NULL;
-	return text;
+	return json_text(j, &n);
 }
 
 static int

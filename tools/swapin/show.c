@@ -156,6 +156,8 @@ show_failures(const struct jtree *s)
 {
 	const struct jtree *members = jtree_get(s, "members");
 
+	if (text(s, "away")[0] != '\0')
+		say(stdout, "%s\n", text(s, "away"));
 	for (size_t i = 0; i < jtree_count(members); i++) {
 		const struct jtree *node = jtree_at(members, i);
 		if (strcmp(text(node, "phase"), "done") != 0)
