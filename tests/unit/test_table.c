@@ -153,7 +153,8 @@ headers_with_maps(void)
 	T_CHECK(!comes_back(&h));
 }
 
-/* A header and a piece are written as they were written first, and so is a header that is closed. */
+/* A header and a piece are written as they were written first, and so are a header that is closed, and one
+ * with maps. */
 static void
 frozen(void)
 {
@@ -171,6 +172,11 @@ frozen(void)
 	piece_put(&p, id, block);
 	T_CHECK(frozen_next(&z, block, sizeof block));
 	h.closed = true;
+	table_header_put(&h, block);
+	T_CHECK(frozen_next(&z, block, sizeof block));
+	h.maps.n = 2;
+	h.maps.map[0] = (struct map){ { 0, 50000 }, 0 };
+	h.maps.map[1] = (struct map){ { 50100, 40000 }, 60000 };
 	table_header_put(&h, block);
 	T_CHECK(frozen_next(&z, block, sizeof block));
 	T_CHECK(frozen_close(&z));
