@@ -102,10 +102,12 @@ put_others(struct json *j, const struct scenario *sc, const struct outcome *out)
 
 	json_double(j, "clean_mean_s", out->clean_mean_us / 1e6);
 	json_double(j, "clean_worst_s", (double)out->clean_worst_us / 1e6);
+	json_double(j, "read_mean_s", out->read_mean_us / 1e6);
 	json_double(j, "read_median_s", (double)out->read_median_us / 1e6);
 	json_double(j, "read_99_s", (double)out->read_99_us / 1e6);
 	json_double(j, "read_worst_s", (double)out->read_worst_us / 1e6);
 	json_double(j, "reads_there", out->there);
+	json_double(j, "boot_mean_s", out->boot_mean_us / 1e6);
 	json_double(j, "boot_worst_s", (double)out->boot_worst_us / 1e6);
 	json_double(j, "urgent", one_reads > 0 ? (double)out->urgent_sent / one_reads : 0);
 	json_uint(j, "awaited", out->awaited);

@@ -101,19 +101,20 @@ run_boot_alone(const struct scenario *sc, uint64_t seed, struct outcome *alone)
 
 /* See runs.h.  The limits of the case are not checked. */
 int
-runs_tell(struct scenario sc, uint64_t seed)
+runs_tell(struct scenario sc, uint64_t seed, bool only)
 {
-	enum beside beside = beside_of(&sc);
+	enum beside beside = only ? BESIDE_NOTHING : beside_of(&sc);
 	struct outcome out, other, boot_alone;
 
-	measure_alone(&sc, seed);
+	if (!only)
+		measure_alone(&sc, seed);
 	world_run(&sc, seed, false, &out);
 	if (beside != BESIDE_NOTHING)
 		run_beside(&sc, seed, &other);
 	if (beside == BESIDE_LOADS)
 		run_boot_alone(&sc, seed, &boot_alone);
 	answer_case(&sc, seed,
-	    &(struct answer){ .out = &out, .alone_us = alone_us(&sc, seed, sc.chunk_us),
+	    &(struct answer){ .out = &out, .alone_us = only ? 0 : alone_us(&sc, seed, sc.chunk_us),
 		.beside = beside != BESIDE_NOTHING ? &other : NULL,
 		.boot_alone = beside == BESIDE_LOADS ? &boot_alone : NULL });
 	return out.failed[0] != '\0';

@@ -19,8 +19,8 @@ bool runs_case(
 int runs_seeds(const struct scenario *, uint64_t first, uint64_t seeds, bool traced,
     const char *changes);
 /* Runs the case once and prints the result as JSON, without limits; returns the exit
- * status. */
-int runs_tell(struct scenario, uint64_t seed);
+ * status.  only: without the runs with which it would be compared. */
+int runs_tell(struct scenario, uint64_t seed, bool only);
 /* Makes the case small enough for instrumented code (most.h), and writes the changes as
  * --set options into changes[cap]. */
 void runs_shrink(struct scenario *, char *changes, size_t cap);

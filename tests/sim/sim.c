@@ -8,7 +8,8 @@
  *	sim --case NAME --seed S	one run; --trace shows what happens in it
  *	sim --case NAME --set KEY=V	... with something changed, see --help
  *	sim --share N			N servers on one link
- *	... --json			one run, told as JSON
+ *	... --json			one run, told as JSON, with those that it is compared with
+ *	... --json --only		... without them
  *	sim --list			the cases
  */
 #include <getopt.h>
@@ -123,7 +124,7 @@ usage(FILE *f, int status)
 	fprintf(f,
 	    "usage: sim [--seed S | --seeds N] [--part usual|neighbours|share]"
 	    " [--named WORD] [--every N] [--first K]\n"
-	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json]"
+	    "       sim --case NAME [--seed S | --seeds N] [--trace | --json [--only]]"
 	    " [--set KEY=V]...\n       sim --share SERVERS [--seed S | --seeds N]"
 	    " [--json] [--set KEY=V]...\n       sim --list\nkeys:");
 	knobs_print(f);
@@ -148,7 +149,7 @@ struct request {
 	uint64_t seed, seeds;
 	int parts; /* of enum part */
 	struct some some; /* of the cases of the suite */
-	bool traced, have_case, json;
+	bool traced, have_case, json, only;
 	char changes[1024];
 	struct scenario sc;
 	struct share share;
@@ -184,6 +185,9 @@ understand(struct request *rq, int opt, const char *arg)
 		return -1;
 	case 'j':
 		rq->json = true;
+		return -1;
+	case 'o':
+		rq->only = true;
 		return -1;
 	case 'P':
 		if ((rq->parts = part_named(arg)) == 0)
@@ -236,6 +240,7 @@ main(int argc, char **argv)
 		{ "first", required_argument, NULL, 'f' },
 		{ "named", required_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "only", no_argument, NULL, 'o' },
 		{ "set", required_argument, NULL, 'k' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "list", no_argument, NULL, 'l' },
@@ -250,7 +255,7 @@ main(int argc, char **argv)
 			return rc;
 	if (rq.json)
 		return rq.share.servers > 0 ? shares_tell(&rq.share, rq.seed)
-		       : rq.have_case       ? runs_tell(rq.sc, rq.seed)
+		       : rq.have_case       ? runs_tell(rq.sc, rq.seed, rq.only)
 		                            : usage(stderr, 2);
 	if (rq.share.servers > 0)
 		return shares_seeds(&rq.share, rq.seed, rq.seeds);

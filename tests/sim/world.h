@@ -149,6 +149,7 @@ struct outcome {
 	uint64_t damaged; /* blocks, of all clients */
 	uint32_t refused; /* clients that were told of another image */
 	uint32_t reads;      /* of all readers; below, how long they took */
+	double read_mean_us;
 	uint64_t read_median_us, read_99_us, read_worst_us;
 	/* From a reader's start to the end of its last read. */
 	double boot_mean_us;

@@ -229,6 +229,8 @@ world_sum_readers(struct world *w)
 		return;
 	sum_boots(w);
 	out->there = (double)w->nthere / n;
+	for (uint32_t i = 0; i < n; i++)
+		out->read_mean_us += (double)w->read_us[i] / n;
 	qsort(w->read_us, n, sizeof *w->read_us, by_value);
 	out->reads = n;
 	out->read_median_us = w->read_us[n / 2];
