@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/disk/output.h"
+#include "fsmods/md.h"
 #include "stream/boot/cpio.h"
 #include "stream/boot/drivers.h"
 #include "stream/boot/modules.h"
@@ -102,6 +103,16 @@ search_versions(struct kernel *k, struct tree *boot, const char *const *patterns
 	return tree_list(k->root, modules_folder, look_at_version, &s, e);
 }
 
+/* Is this partition a member of an array whose superblock is at its end?  A member of a mirror then
+ * begins as the filesystem does, and a system that writes to it alone tears the mirror apart. */
+static bool
+is_mirrored(struct disk *d, struct range part)
+{
+	struct md md;
+
+	return md0_find(d, part, &md) || md1_find(d, part, md1_place(part.len), &md);
+}
+
 /* Open the filesystem of the first partition that has modules, as k->root.  A filesystem for /usr
  * has them, too, but no settings. */
 static int
@@ -111,7 +122,8 @@ find_partition(struct kernel *k, const struct boot_config *c, struct err *e)
 
 	for (unsigned i = 0; i < c->table->nparts; i++) {
 		const struct partition *p = &c->table->parts[i];
-		if (tree_open(&k->root, c->image, p->sectors, &why) != 0)
+		if (is_mirrored(c->image, p->sectors) ||
+		    tree_open(&k->root, c->image, p->sectors, &why) != 0)
 			continue;
 		k->partition = p->number;
 		if (tree_has(k->root, modules_folder) && tree_has(k->root, "etc"))

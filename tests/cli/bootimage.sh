@@ -86,6 +86,11 @@ rm -r "$own"; mv "$T/plain" "$own"; rm "$own/kernel/fs/jbd2/jbd2.ko"
 disk nofile dos 2 "$T/root"; rm -rf "$T/out"; status 4 "$SD" bootimage "$T/nofile.ndz" "$T/out"
 check "it says which module is not there" grep -q "jbd2.ko" "$T/stderr"
 check "nothing is made" [ ! -e "$T/out" ]
+# A member of a mirror: the filesystem ends in front of the superblock, which does not count as its free space.
+truncate -s 16M "$T/fs"; mke2fs -q -F -t ext4 -d "$T/root" "$T/fs" 15M && endings make "$T/fs" md1 || fail "a mirror"
+cp "$T/sda" "$T/mirror"; dd if="$T/fs" of="$T/mirror" bs=1M seek=17 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/mirror" "$T/mirror.ndz" || fail "imagezip"
+refused "has no ext2, ext3 or ext4 filesystem with the modules" "$T/mirror.ndz"
 rm "$own/modules.dep"; disk nolist dos 2 "$T/root"; refused "modules.dep" "$T/nolist.ndz"
 rm -f "$T/root/lib/modules"/*/vmlinuz
 disk nokernel dos 2 "$T/root"; refused "has modules, but no kernel" "$T/nokernel.ndz"

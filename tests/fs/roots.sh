@@ -96,4 +96,20 @@ says "one on two disks" "why: the group frisbeetest has physical volumes on othe
 pvs lvcreate -y -an -Zn -Wn -i 2 -L 8M -n fast frisbeetest
 says "one with a volume that is not linear" "why: the volume frisbeetest/fast is not linear" "$(groups_of "$P $Q")"
 says "no system is found there, and why" "none: the volume frisbeetest/fast is not linear" "$(found "$P $Q")"
+
+echo "== what other devices have, too"
+name() { echo "partition ${1##*[!0-9]}"; }	# DEVICE
+partition 128 true; A=$part
+partition 128 true; C=$part
+mkfs.btrfs -q -d single -m raid1 "/dev/$A" "/dev/$C" > "$T/mkfs" 2>&1 || fail "mkfs.btrfs: $(cat "$T/mkfs")"
+fill "$A" "$T/xfs"	# the kernel here knows both
+says "a btrfs on two devices" "none: the btrfs of $(name "$A") is on 2 devices" "$(found "$A")"
+partition 16 mke2fs -q -F -t ext4 -d "$T/xfs"; R=$part
+endings make "/dev/$R" md1 0 $((16 << 20))
+says "a member of a mirror" "none: $(name "$R") is a member of a RAID" "$(found "$R")"
+partition 16 true; L=$part
+printf 'LUKS\272\276\0\1' > "/dev/$L"
+says "what is encrypted" "none: $(name "$L") is encrypted with LUKS" "$(found "$L")"
+says "and a system beside them" "frisbee.root=4" "$(found "$A $R $L $U $K $X")"
+left
 finish
