@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/buf.h"
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -189,36 +190,31 @@ write_some(struct history *h, struct item *x)
 	return x;
 }
 
-/* Writes the array of what was told of a holder's nodes. */
+/* Writes the array of what was told of a holder's nodes, and a NUL. */
 static int
-tell(struct history *h, const char *holder, FILE *f, struct err *e)
+tell(struct history *h, const char *holder, struct buf *b, struct err *e)
 {
 	sqlite3_stmt *s = h->q[TELL];
-	const char *comma = "";
 	int rc;
 
 	sqlite3_bind_text(s, 1, holder, -1, SQLITE_STATIC);
-	fputs("[", f);
-	for (; (rc = db_step(&h->db, s, e)) == 1; comma = ",")
-		fprintf(f, "%s%s", comma, (const char *)sqlite3_column_text(s, 0));
-	fputs("]", f);
-	return rc;
+	while ((rc = db_step(&h->db, s, e)) == 1) {
+		buf_bytes(b, b->len == 0 ? "[" : ",", 1);
+		buf_bytes(b, sqlite3_column_text(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+	}
+	buf_bytes(b, b->len == 0 ? "[]" : "]", b->len == 0 ? 3 : 2);
+	return rc == 0 && !buf_ok(b) ? err_nomem(e, "an answer") : rc;
 }
 
 /* Answers a question.  Returns the next one that waits, or NULL. */
 static struct item *
 give(struct history *h, struct item *x)
 {
-	size_t n;
-	FILE *f = open_memstream(&x->answer, &n);
-	int rc = f != NULL ? tell(h, x->v.holder, f, &x->err) : err_nomem(&x->err, "an answer");
+	struct buf b = { 0 };
 
-	if (f != NULL && fclose(f) != 0)
-		rc = err_nomem(&x->err, "an answer");
-	if (rc != 0) {
-		free(x->answer);
-		x->answer = NULL;
-	}
+	if (tell(h, x->v.holder, &b, &x->err) != 0)
+		buf_free(&b);
+	x->answer = (char *)b.base;
 	queue_put(h->answered, x);
 	if (h->loop != NULL)
 		loop_wake(h->loop);

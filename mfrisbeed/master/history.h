@@ -55,8 +55,8 @@ bool history_note(struct history *, const struct history_event *);
 /* Asks what was told of the nodes of this holder, behind all that was noted before.  False: so
  * many ask that there is no room. */
 bool history_ask(struct history *, const char *holder, uint64_t ticket);
-/* The next answer: the ticket of its question, and an array, as JSON on a line that ends with a
- * newline, which the caller frees; NULL: the error says why there is none.  False: there is no answer
+/* The next answer: the ticket of its question, and an array, as JSON on a line, which
+ * the caller frees; NULL: the error says why there is none.  False: there is no answer
  * yet.  A history that is NULL is allowed. */
 bool history_answer(struct history *, uint64_t *ticket, char **told, struct err *);
 
