@@ -304,12 +304,13 @@ paper-dsync-guest:
 paper-dsync-grain:
 	@scripts/deps build bench
 	@bench/dsync_grain
-# The evaluation of the paper on OS streaming with ours beside it, into build/paper-stream; FULL=1 takes an hour and a half.
+# The evaluation of the paper on OS streaming with ours beside it, into build/paper-stream; FULL=1 takes an hour and a half.  The boots that
+# it records of emulated machines stay there; KEEP=yes: tables into docs/, too.
 # PARTS="table2 table3 figures" is what starts no machine, and takes about five minutes when its system was made.
 paper-stream:
 	@scripts/deps build bench
-	@$(MAKE) --no-print-directory all $(STUDIES)
-	@BIN=$(abspath $(BIN)) bench/paper_stream $(PARTS)
+	@$(MAKE) --no-print-directory all $(STUDIES) $(SIM)
+	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) bench/paper_stream $(PARTS)
 # The simulator with the seeds FIRST (1) to FIRST + SEEDS - 1; NAMED=ports: only the cases whose names hold this word.
 SEEDS ?= 100
 FIRST ?= 1

@@ -7,6 +7,7 @@ PLUGIN = os.path.join(os.path.dirname(BIN), "lib/nbdkit-ndz-plugin.so")
 FULL = os.environ.get("FULL", "") not in ("", "0")
 SECTOR = 512
 sys.path.insert(0, os.path.join(TOP, "tests/helpers"))
+from dsync_lab import FAR
 from nbd_reads import Nbd
 
 
@@ -18,11 +19,11 @@ def sh(command, **more):
 
 
 @contextlib.contextmanager
-def served(*parameters):
-    """nbdkit with a plugin and its parameters: the socket, while it runs."""
+def served(*parameters, netns=None):
+    """nbdkit with a plugin and its parameters, in a network namespace if one is named: the socket, while it runs."""
     folder = tempfile.mkdtemp(prefix="paper-stream.")
     sock, log = f"{folder}/nbd", open(f"{folder}/log", "w+")
-    p = subprocess.Popen(["nbdkit", "-f", "-t", "16", "-U", sock, "-P", f"{folder}/pid", *parameters], stderr=log)
+    p = subprocess.Popen([*(("ip", "netns", "exec", netns) if netns else ()), "nbdkit", "-f", "-t", "16", "-U", sock, "-P", f"{folder}/pid", *parameters], stderr=log)
     try:
         while not os.path.exists(f"{folder}/pid"):
             if p.poll() is not None:
@@ -47,12 +48,12 @@ def plain_file(path):
 
 
 @contextlib.contextmanager
-def streaming(image, disk, **parameters):
+def streaming(image, disk, netns=None, **parameters):
     """A disk that becomes the image: the socket, and a function that says its status."""
     with tempfile.TemporaryDirectory(prefix="paper-stream.") as d:
         values = {"table": "memory", "order": "none", "anew": "yes", **parameters}
         words = [f"{k.replace('_', '-')}={v}" for k, v in values.items()]
-        with served(PLUGIN, f"image={image}", f"disk={disk}", f"status={d}/status", *words) as sock:
+        with served(PLUGIN, f"image={image}", f"disk={disk}", f"status={d}/status", *words, netns=netns) as sock:
             while not os.path.exists(f"{d}/status"):  # it is made a little after nbdkit's number is written
                 time.sleep(0.02)
             yield sock, lambda: status(f"{d}/status")
@@ -87,25 +88,33 @@ def runs_of(record):
     return [struct.unpack_from("<QII", data, 32 + 20 * i) for i in range(n)]
 
 
+WEB = """daemon off; master_process off; user root; pid {d}/nginx.pid; error_log {d}/nginx.log;
+events {{ }}
+http {{ access_log off; sendfile on; keepalive_requests 1000000; server {{ listen {far}:8080; root {d}; }} }}
+"""
+
+
 @contextlib.contextmanager
-def slow_web(image, rate_bytes):
-    """A web server that sends the image, and the order beside it, at this rate: its URL."""
-    with tempfile.NamedTemporaryFile("w") as rate, socket.socket() as s:
-        rate.write(str(rate_bytes))
-        rate.flush()
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-        s.close()
-        p = subprocess.Popen([sys.executable, f"{TOP}/tests/helpers/http_slow.py", image, str(port), rate.name])
-        try:
-            while True:
-                with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/{os.path.basename(image)}"
-        finally:
-            p.terminate()
-            p.wait()
+def web(d, link):
+    """A web server at the far end of a link, which has the files of a folder: its URL."""
+    with open(f"{d}/nginx.conf", "w", encoding="ascii") as f:
+        f.write(WEB.format(d=d, far=FAR))
+    url = f"http://{FAR}:8080"
+    p = subprocess.Popen(["ip", "netns", "exec", link.far, "nginx", "-e", f"{d}/nginx.log", "-c", f"{d}/nginx.conf"])
+    try:
+        while subprocess.run(["ip", "netns", "exec", link.near, "curl", "-s", "-o", "/dev/null", url]).returncode != 0:
+            if p.poll() is not None:
+                sys.exit(f"paper_stream: nginx has ended; {d}/nginx.log says why")
+            time.sleep(0.05)
+        yield url
+    finally:
+        p.terminate()
+        p.wait()
+
+
+def processor_of(pid):
+    """The processor's time that this process has taken: seconds."""
+    return time.clock_gettime(~pid << 3 | 2)  # as clock_getcpuclockid(3) of glibc has it: exact, while /proc has hundredths
 
 
 class Machine:
@@ -113,22 +122,25 @@ class Machine:
 
     def __init__(self, sock, kernel, ramdisk, words, memory="1024"):
         self.began, self.shown = time.monotonic(), ""
+        self.moments, self.used = [self.began], [0.0]
         self.p = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", os.environ.get("VM_ACCEL", "tcg,thread=multi"), "-cpu", "max", "-smp", "2", "-m", memory, "-display", "none", "-no-user-config",
+            ["qemu-system-x86_64", "-accel", os.environ.get("VM_ACCEL", "tcg,thread=multi"), "-cpu", "max", "-smp", "1", "-m", memory, "-display", "none", "-no-user-config",
              "-nodefaults", "-no-reboot", "-kernel", kernel, "-initrd", ramdisk, "-device", "virtio-rng-pci", "-serial", "stdio",
-             "-append", f"root=/dev/vda rw console=ttyS0 systemd.show_status=1 net.ifnames=0 {words}",
+             "-append", f"root=/dev/vda rw console=ttyS0 systemd.show_status=1 systemd.log_target=kmsg printk.devkmsg=on net.ifnames=0 {words}",
              "-blockdev", f"driver=nbd,node-name=d,server.type=unix,server.path={sock}",
              "-device", "virtio-blk-pci,drive=d"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         os.set_blocking(self.p.stdout.fileno(), False)
 
     def sees(self, *patterns, most_s=1800):
-        """Seconds from the beginning until the console has shown all of these."""
+        """Wait until the console has shown all of these: moments from the beginning on, and the processor's seconds until each."""
         while not all(re.search(p, self.shown) for p in patterns):
             if self.p.poll() is not None or time.monotonic() - self.began > most_s:
                 sys.exit(f"paper_stream: the machine does not show {patterns}:\n{self.shown[-3000:]}")
-            self.shown += (self.p.stdout.read() or b"").decode(errors="replace")
             time.sleep(0.05)
-        return time.monotonic() - self.began
+            self.moments.append(time.monotonic())
+            self.used.append(processor_of(self.p.pid))
+            self.shown += (self.p.stdout.read() or b"").decode(errors="replace")
+        return self.moments, self.used
 
     def end(self):
         self.p.kill()
@@ -138,8 +150,7 @@ class Machine:
 def processor_s(sock):
     """The processor's time that the server of this socket, which served() has started, has taken: seconds."""
     with open(os.path.join(os.path.dirname(sock), "pid")) as f:
-        pid = int(f.read())
-    return time.clock_gettime(~pid << 3 | 2)  # as clock_getcpuclockid(3) of glibc has it: exact, while /proc has hundredths
+        return processor_of(int(f.read()))
 
 
 def fio(*arguments):
