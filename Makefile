@@ -294,8 +294,8 @@ paper-dsync:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all
 	@BIN=$(abspath $(BIN)) bench/paper_dsync
-# What the trackers of a kernel make a sync read, send and ask of the disks, in one machine, into build/paper-dsync-guest; GRAIN_MB=64:
-# a smaller disk; KEEP=yes: into docs/, too.
+# What the trackers of a kernel, and ZFS, make a sync read, send and ask of the disks, in one machine, into build/paper-dsync-guest;
+# GRAIN_MB=64: a smaller disk; KEEP=yes: into docs/, too.  ZFS is made once, as build/zfs.
 paper-dsync-guest:
 	@scripts/deps build bench vm
 	@$(MAKE) --no-print-directory all $(B)/bench/replay

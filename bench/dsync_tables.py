@@ -74,7 +74,7 @@ def where(f):
     return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
 
 
-TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB"}
+TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB", "zfs": "ZFS, {} KiB"}
 REQUEST_BYTES = 32 << 10  # a disk that moves 500 MB in a second moves so much in 65 us, about what a flushed write takes
 
 
@@ -120,8 +120,9 @@ def cost(f):
 
 
 def in_guest_how(f):
+    zfs = f" ZFS was {f['zfs']}." if f.get("zfs") else ""
     seconds = " The seconds were those of an emulated machine on a busy one, and are not shown." if f["busy"] else ""
-    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{seconds} The command:", 99)
+    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{zfs}{seconds} The command:", 99)
     return f"{words}\n\n    {f['command']}"
 
 
