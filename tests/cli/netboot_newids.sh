@@ -24,7 +24,7 @@ cp "$TOP/netboot/personalise" "$T/bin"
 ln -s /proc/sys/kernel/random/uuid "$T/proc/sys/kernel/random/uuid"
 ln -s /proc/self/mounts "$T/proc/mounts"
 echo 1 > "$T/sys/block/sdb/sdb1/partition"; echo 2048 > "$T/sys/block/sdb/sdb1/start"
-ROOT=11111111-2222-3333-4444-555555555555 SWAP=77777777-2222-3333-4444-555555555555 SRV=88888888-2222-3333-4444-555555555555
+ROOT=11111111-2222-3333-4444-555555555555 SWAP=77777777-2222-3333-4444-555555555555 SRV=88888888-2222-3333-4444-$(printf %012d "$OWN_NUMBER")	# an XFS that another run of this test has mounted counts
 BOOT=99999999-2222-3333-4444-555555555555 FAT=4444-5555
 # Commands that change something are counted, and everything is cut off before the CUT-th of them, or in it, at its access N: CUT=12@pwrite:N.
 # Those whose numbers are in FAILS fail, and do nothing.
