@@ -18,6 +18,17 @@ for to in pipe link; do
 	check "a $to is no file: $(cat "$T/stderr")" grep -q "needs a file, and $T/$to is none" "$T/stderr"
 done
 
+echo "== a filesystem that is a program: what the kernel has of its device is not read, either"
+on_ntfs() {
+	truncate -s 40M "$T/ntfs"; quietly mkntfs -q -F -Q "$T/ntfs" && LOOP=$(losetup --show -f "$T/ntfs") && CLEANUP+=("umount -l $T/m; losetup -d $LOOP") || return 1
+	mkdir "$T/m"; ntfs-3g "$LOOP" "$T/m" 2> /dev/null
+}
+if [ "$(id -u)" = 0 ] && [ -n "${MOUNTS_ARE_OWN:-}" ] && command -v strace ntfs-3g mkntfs > "$T/tools" && on_ntfs; then
+	check "on NTFS" strace -f -o "$T/calls" -e trace=openat,fadvise64 "$BIN/imagezip" -q -r --verify "$T/disk" "$T/m/new.ndz"
+	check "its device is read anew" eval "grep -A1 'openat.*\"$LOOP\"' $T/calls | grep -q 'fadvise64.*0, 0, POSIX_FADV_DONTNEED'"
+else echo "left out: needs root, a loop device, ntfs-3g and strace"
+fi
+
 echo "== writes that do not arrive"
 for n in 1 2 3 4 5 6 7; do
 	cp "$T/whole.ndz" "$T/bad.ndz"; rm -f "$T/fired"

@@ -12,7 +12,7 @@ init() {
 		load_drivers() { :; }; sleep() { command sleep 0.1; }
 		tag_of() { sed -n "s/^$1 $2 //p" "'"$T"'/tags"; }
 		mount() { echo "mount $2 $4 ${5##*/} ${6#$RUN/}"; rm -rf "$RUN/media"; ln -sfn "$DEV/tree-${5##*/}" "$RUN/media"; }
-		umount() { rm "$RUN/media"; }
+		umount() { rm "$RUN/media"; }; modprobe() { :; }
 		df() { case $2 in "$RUN"/media*) printf "x\n%s\n" "$DEV/$media_part" ;; *) printf "x\n%s\n" "$(cat "'"$T"'/below")" ;; esac; }
 		eval "$2"' sh "$TOP/netboot/init" "$1" 2>&1
 }
@@ -22,6 +22,14 @@ says() {	# WHAT WANTED CODE
 	check "$1" [ "$got" = "$2" ] || true
 	[ "$got" = "$2" ] || echo "got: $got"
 }
+# ntfs-3g falls back to ro when it may not write.
+mkdir "$T/bin"; PATH=$T/bin:$PATH
+cat > "$T/bin/ntfs-3g" << I
+#!/bin/sh
+echo "ntfs-3g \$2 \${3##*/} \${4##*/}" >&2
+rm -rf "\$4"; ln -sfn "$DEV/tree-\${3##*/}" "\$4"; echo "\$3 \$4 fuseblk \${NTFS:-\${2%%,*}},x 0 0" >> "$PROC/mounts"
+I
+chmod 755 "$T/bin/ntfs-3g"
 cmdline() { echo "$*" > "$PROC/cmdline"; rm -f "$RUN/answers"; }
 disk() {	# NAME SECTORS REMOVABLE SERIAL [WWN]
 	mkdir -p "$SYS/block/$1/device"
@@ -86,9 +94,10 @@ cmdline 'frisbee.image=disk:NONE/b.ndz'
 says "none" 'say   sda1 (ext4) on sda: 2048 MB, no model, serial inner
 say   sdb1 (ext4 "MY IMAGES") on sdb: 1024 MB, no model, serial usb
 say   sdc1 (vfat "STICK") on sdc: 1024 MB, no model, serial stick
+say   sdc2 (ntfs) on sdc: 1024 MB, no model, serial stick
 fail frisbee.image=disk:NONE/b.ndz: 0 filesystems have the label or the UUID NONE' 'place=disk; find_media'
 cmdline 'frisbee.image=disk:*/b.ndz'
-says "never one of several" "fail frisbee.image=disk:*/b.ndz: 3 filesystems have the label or the UUID *" 'place=disk; find_media | grep fail'
+says "never one of several" "fail frisbee.image=disk:*/b.ndz: 4 filesystems have the label or the UUID *" 'place=disk; find_media | grep fail'
 says "its disk is not among those that can be meant" "sda" "cmdline=; echo frisbee.image=disk:MY_IMAGES/b.ndz > $PROC/cmdline; place=disk; find_media; choose_disk ''; echo \$disk"
 
 cmdline frisbee.image=disk:MY_IMAGES/b.ndz
@@ -116,7 +125,22 @@ disk sda 4000000 0 inner naa.5; disk sdd 4000000 0 inner naa.6
 same "another WWN" other sda sdd
 disk sdd 4000000 0 second naa.5
 same "the same WWN" same sda sdd
-rm -r "$SYS/block/sdd"; rm "$SYS/block/sda/wwid"
+rm "$SYS/block/sda/wwid" "$SYS/block/sdd/wwid"
+usb() {	# DISK DEVICE SERIAL: the disk tells no number itself, but the device does that it is in
+	mkdir -p "$SYS/devices/usb1/$2/$2:1.0/host-$1"
+	echo 1234 > "$SYS/devices/usb1/$2/idVendor"; echo "$3" > "$SYS/devices/usb1/$2/serial"
+	rm -r "$SYS/block/$1/device"; ln -s "$SYS/devices/usb1/$2/$2:1.0/host-$1" "$SYS/block/$1/device"
+}
+usb sda 1-1 AB1; usb sdd 1-2 AB2
+says "a disk at USB has the serial number of its device" AB1 "disk_serial sda"
+same "other numbers, a copy of all data" other sda sdd
+usb sdd 1-2 AB1
+same "the same number, the same partition table" same sda sdd
+sed -i 's/^sdd PTUUID .*/sdd PTUUID 5678/' "$T/tags"
+same "one number that a maker gives all, other tables" other sda sdd
+sed -i 's/^sdd PTUUID .*/sdd PTUUID 1234/' "$T/tags"; usb sdd 1-1 AB1
+same "two in one dock, a copy of all data" other sda sdd
+rm -r "$SYS/block/sdd"; rm "$SYS/block/sda/device"; disk sda 4000000 0 inner
 cmdline 'frisbee.image=disk:MY_IMAGES/b.ndz frisbee.disk=sdb'
 says "the disk that is written" "fail sdb1 is on sdb itself: the image has to be on another disk" \
     'action=load; choose_place; find_media; choose_disk "$(arg disk)"; choose_image; echo on'
@@ -164,6 +188,13 @@ says "FAT, with names of any letters" "mount vfat ro,nodev,nosuid,noexec,utf8 sd
 sed -i 's/^sdc1 TYPE .*/sdc1 TYPE ext2/' "$T/tags"
 says "ext2, which has no journal to be left alone" "mount ext2 ro,nodev,nosuid,noexec sdc1 media" "$with open_place ro"
 sed -i 's/^sdc1 TYPE .*/sdc1 TYPE vfat/' "$T/tags"; rm "$DEV/tree-sdc1/b.ndz"
+printf 'data' > "$DEV/tree-sdc2/b.ndz"; node sdc2 sdc2 /dev/random
+cmdline frisbee.image=disk:77/b.ndz
+says "NTFS, by a program" "ntfs-3g ro,nodev,nosuid,noexec sdc2 media
+$RUN/media/b.ndz" "$with open_place ro; cat $RUN/ntfs >&2; echo \$image_file"
+: > "$PROC/mounts"
+says "NTFS of a Windows that was not shut down" "fail sdc2 (ntfs) on sdc: 1024 MB, no model, serial stick: a Windows has it that was not shut down (fast startup counts as not): nothing is written to it" "export NTFS=ro; action=capture disk=sda place=disk; open_place rw"
+: > "$PROC/mounts"; rm "$DEV/tree-sdc2/b.ndz"
 
 echo "== a capture"
 with="action=capture disk=sda; place=disk; find_media; report() { :; }; with_progress() { shift; \"\$@\"; }; df() { printf '%s\n' x 'x 9 9 52000 9'; }; stat() { case \$2 in -c) echo \$fs ;; *) echo 77 ;; esac; };
@@ -198,7 +229,7 @@ check "and has no signature of an older one" [ ! -e "$DEV/tree-sdb1/new.ndz.sig"
 cmdline "$words"
 captures "onto FAT, with a limit, and advice when it fails" "$heading
 imagezip --progress=3 --limit=4000 ${verified#*progress=3 }
-fail sda is not captured: imagezip's exit status is 1: FAT has no files of 4 GiB; use a disk with exFAT, ext4 or XFS" 'fs=msdos rc=1;'
+fail sda is not captured: imagezip's exit status is 1: FAT has no files of 4 GiB; use a disk with exFAT, NTFS, ext4 or XFS" 'fs=msdos rc=1;'
 : > "$DEV/tree-sdb1/new.ndz"
 says "an image is not replaced" "$mounted
 fail there is an image disk:MY_IMAGES/new.ndz: frisbee.capture=replace replaces it" "$with fs=ext2/ext3 rc=0; capture_to_place"
@@ -211,6 +242,36 @@ cmdline frisbee.image=disk:MY_IMAGES/n*.ndz
 says "a pattern" "fail frisbee.image=disk:MY_IMAGES/n*.ndz: an image that is made has a name without * and ?" "$with capture_to_place | grep fail"
 cmdline frisbee.image=disk:MY_IMAGES/none/new.ndz
 says "a folder that is not there" "fail there is no folder $RUN/media/none for the image" "$with fs=ext2/ext3 rc=0; capture_to_place | grep fail"
+
+echo "== several disks as one set"
+disk sde 3900000 0 second
+with="confirm() { :; }; choose_place; check_place_words; choose_set;"
+set_of() {	# WHAT WANTED SET [ACTION]
+	cmdline "frisbee.set=$3"
+	says "$1" "$2" "action=${4:-load}; { $with } > $T/set; grep -v '^mount' $T/set; echo \$place \$set"
+}
+one=disk:MY_IMAGES/one.ndz two=disk:MY_IMAGES/two*words.ndz
+set_of "of images on one disk" "disk $one@sda $two@sde" "$one@sda+$two@sde"
+set_of "the disk that has the images does not count" "disk $one@sda $two@sde" "$one@size:largest+$two@size:smallest"
+set_of "of images on a web server" "web http://u@h/a.ndz@sda http://h/b.ndz@sde" "http://u@h/a.ndz@sda+http://h/b.ndz@sde"
+set_of "of new images" "disk disk:MY_IMAGES/n.ndz@sda disk:MY_IMAGES/m.ndz@sde" disk:MY_IMAGES/n.ndz@sda+disk:MY_IMAGES/m.ndz@sde capture
+refused() {	# WHAT SENTENCE SET [ACTION] [WORD]
+	cmdline "frisbee.set=$3 ${5:-}"
+	says "$1" "fail $2" "action=${4:-load}; { $with } | grep fail"
+}
+refused "an image that is not there" "frisbee.image=disk:MY_IMAGES/none.ndz: 0 files are like this" "$one@sda+disk:MY_IMAGES/none.ndz@sde"
+refused "an image on a disk of the set" "sdb1 is on sdb itself: the image has to be on another disk" "$one@sda+$two@sdb"
+refused "an image that is there already" "there is an image $one: frisbee.capture=replace replaces it" "disk:MY_IMAGES/n.ndz@sda+$one@sde" capture
+refused "two disks of images" "frisbee.set=$one@sda+disk:STICK/b.ndz@sde: the images are on sdb and on sdc" "$one@sda+disk:STICK/b.ndz@sde"
+refused "two kinds of places" "frisbee.set=$one@sda+b.ndz@sde: the images are in several places" "$one@sda+b.ndz@sde"
+refused "captures to a web server" "frisbee.image=http://h/b.ndz: a web server takes no image" "http://u:p@h/b.ndz@sda" capture
+refused "a server that counts for nothing" "frisbee.server=10.9.0.1 has no effect with frisbee.set=$one@sda" "$one@sda" load frisbee.server=10.9.0.1
+cmdline "frisbee.set=$one@sda+$two@sde"
+says "each disk is loaded with its image" "imageunzip --progress=3 $RUN/media/one.ndz $DEV/sda
+imageunzip --progress=3 $RUN/media/two words.ndz $DEV/sde
+sda is loaded, sde is loaded" "action=load; for f in report forget_ids note_partitions grow_disk personalise_disk make_it_start give_new_ids; do eval \"\$f() { :; }\"; done; with_progress() { shift 2; \"\$@\"; }; imageunzip() { echo imageunzip \"\$@\"; };
+	{ $with run_set load; echo \$done_line; } | grep -v '^say\|^mount'"
+rm -r "$SYS/block/sde"
 
 echo "== what is asked"
 rm -r "$DEV/tree-sdb1"; mkdir -p "$DEV/tree-sdb1" "$DEV/tree-sdc1/lab"
@@ -226,7 +287,6 @@ cmdline "frisbee.ask=yes"
 asked "the disk that is loaded is not among them" '1\n' 'disk:CCCC-1/lab/z.ndz' 'action=load place=disk disk=sdb; choose_image > /dev/null; arg image'
 asked "what is offered" '1\n' 'say   1  a b.ndz: 1 MB, with its signature, on sdb1 (ext4 "MY IMAGES") on sdb: 1024 MB, no model, serial usb
 say   2  lab/z.ndz: 1 MB, on sdc1 (vfat "STICK") on sdc: 1024 MB, no model, serial stick
-say   (sdc2 has NTFS, which this system does not read: use exFAT, FAT, ext4 or XFS)
 disk:bbbb-1/a*b.ndz' 'action=load place=disk disk=sda; choose_image | grep -v "^mount"; arg image'
 asked "a capture" 'web\ndisk\n1\nnew\n' 'disk:bbbb-1/new.ndz' 'action=capture disk=sda; { choose_place; choose_image; } > /dev/null; arg image'
 asked "a web server" 'web\nnonsense\nhttp://h/a.ndz\n' 'web http://h/a.ndz' 'action=load; choose_place > /dev/null; echo $place $(arg image)'

@@ -1,62 +1,93 @@
 #!/usr/bin/env bash
-# Images on disks, of machines without a network: the disc loads one from a USB disk, and is asked for it; by
-# words a disk is captured onto another USB disk, and is not onto itself, nor onto FAT if it could have 4 GiB.
+# Images on disks and on a web server.  Machines without a network: the disc loads an image from a USB disk, and is asked
+# for it; by words a disk is captured onto USB disks with FAT and NTFS, and is not onto itself, nor onto FAT if it could
+# have 4 GiB.  A machine with a network loads an image from a web server.
 . "$(dirname "$0")/lib.sh"
-requires xorriso mformat
+requires xorriso mformat mkntfs ntfscat nginx
 vm_accel
-usb() {	# FILE...: USB disks that count as fixed ones, as most do
-	local f
-	USB=(-device qemu-xhci)
-	for f; do USB+=(-drive "file=$f,format=raw,if=none,id=${f##*/},cache=unsafe" -device "usb-storage,drive=${f##*/},serial=${f##*/},removable=off"); done
+drive() { echo "-drive file=$1,format=raw,if=none,id=${1##*/},cache=unsafe -device $2,drive=${1##*/}"; }	# FILE DEVICE
+# DISK[=SERIAL]...: USB disks that count as fixed ones, as most do, and are copies for this machine, or disks of its own.
+machine() {	# NAME WORDS DISK...
+	local name=$1 words=$2 d parts=; shift 2
+	for d; do
+		case $d in
+		*=*) parts="$parts $(drive "${d%=*}" virtio-blk-pci),serial=${d#*=}" ;;
+		*) [ -e "$d.$name" ] || cp --sparse=always "$d" "$d.$name"; parts="$parts $(drive "$d.$name" usb-storage),serial=${d##*/},removable=off" ;;
+		esac
+	done
+	vm_start "$name" -machine pc -cpu max -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" "${NIC[@]}" \
+	    -append "$KERNEL_WORDS console=ttyS0 quiet frisbee.after=poweroff frisbee.onfail=poweroff $words" -device qemu-xhci $parts
 }
-inner() { echo "-drive file=$1,format=raw,if=none,id=inner,cache=unsafe -device virtio-blk-pci,drive=inner,serial=inner"; }	# FILE
-machine() {	# NAME DISK WORDS: with both USB disks and a disk of its own
-	cp --sparse=always "$T/from" "$T/$1.from"; cp --sparse=always "$T/to" "$T/$1.to"
-	usb "$T/$1.from" "$T/$1.to"
-	vm_start "$1" -machine pc -cpu max -no-reboot -kernel "$NETBOOT/vmlinuz" -initrd "$NETBOOT/initrd.img" -nic none \
-	    -append "$KERNEL_WORDS console=ttyS0 quiet frisbee.after=poweroff frisbee.onfail=poweroff $3" "${USB[@]}" $(inner "$2")
-}
-# The disk of the machine, its image on the first USB disk, and the second one, which has FAT.
-mkdir "$T/tree" "$T/inner.d"; random_bytes 3000000 1 > "$T/inner.d/file"
+NIC=(-nic none)
+# A disk that is captured, its image, and USB disks: FROM has it and ext2, TO has FAT, NT has NTFS.
+mkdir "$T/inner.d" "$T/www"; random_bytes 3000000 1 > "$T/inner.d/file"
 truncate -s 24M "$T/disk"; echo 'start=2048,type=83' | sfdisk -q "$T/disk"
 mke2fs -q -F -L OWN -E offset=1048576 -d "$T/inner.d" "$T/disk" 22m 2> /dev/null || fail mke2fs
-"$BIN/imagezip" -q -U "" "$T/disk" "$T/tree/lab.ndz" || fail imagezip
-truncate -s 64M "$T/from" "$T/to"
-for f in from to; do echo 'start=2048,type=83' | sfdisk -q "$T/$f"; done
-mke2fs -q -F -L IMAGES -E offset=1048576 -d "$T/tree" "$T/from" 62m 2> /dev/null || fail mke2fs
-mformat -i "$T/to@@1M" -T 129024 -v BACKUP :: || fail mformat
-truncate -s 24M "$T/target"; truncate -s 6G "$T/large"; printf 'label: gpt\ntype=L\n' | sfdisk -q "$T/large"; cp "$T/disk" "$T/own"
+"$BIN/imagezip" -q -U "" "$T/disk" "$T/www/lab.ndz" || fail imagezip
+usb_disk() {	# NAME TYPE: its partition is $T/fs
+	truncate -s 64M "$T/$1"; echo "start=2048,type=$2" | sfdisk -q "$T/$1"
+	dd if="$T/fs" of="$T/$1" bs=1M seek=1 conv=notrunc,sparse status=none; rm "$T/fs"
+}
+truncate -s 62M "$T/fs"; mke2fs -q -F -L IMAGES -d "$T/www" "$T/fs" 2> /dev/null || fail mke2fs; usb_disk from 83
+truncate -s 62M "$T/fs"; quietly mkntfs -q -F -Q -L WINDOWS "$T/fs" || fail mkntfs; usb_disk nt 7
+truncate -s 62M "$T/fs"; mformat -i "$T/fs" -T 126976 -v BACKUP :: || fail mformat; usb_disk to 83
+truncate -s 24M "$T/target" "$T/fetched"
+truncate -s 6G "$T/large"; printf 'label: gpt\ntype=L\n' | sfdisk -q "$T/large"; cp "$T/disk" "$T/own"
 "$TOP/netboot/iso" $KERNEL_WORDS frisbee.after=poweroff console=tty0 console=ttyS0,115200
 case $? in
 0) ;;
 77) skip "the signed boot loaders cannot be fetched" ;;
 *) fail "netboot/iso"; finish ;;
 esac
+ip link set lo up
+cat > "$T/nginx.conf" << CONF
+worker_processes 1; pid $T/nginx.pid; error_log stderr; user root; daemon off;
+events { }
+http { access_log $T/access.log; client_body_temp_path $T/b; proxy_temp_path $T/p; fastcgi_temp_path $T/f; uwsgi_temp_path $T/u; scgi_temp_path $T/s;
+	server { listen 127.0.0.1:8080; root $T/www; } }
+CONF
+nginx -c "$T/nginx.conf" 2> "$LOGS/nginx.log" & PIDS+=($!)
 
 # The machines work beside each other; the menu of the disc waits for nobody.
 echo "== a disk is captured by words; itself and a FAT that is too small for it are refused"
-machine capture "$T/own" "frisbee.action=capture frisbee.disk=serial:inner frisbee.image=disk:BACKUP/new.ndz"
-machine itself "$T/disk" "frisbee.action=capture frisbee.disk=vda frisbee.image=disk:OWN/new.ndz"
-machine large "$T/large" "frisbee.action=capture frisbee.disk=serial:inner frisbee.image=disk:BACKUP/large.ndz"
-usb "$T/from" "$T/to"
+machine capture "frisbee.action=capture frisbee.disk=serial:inner frisbee.image=disk:BACKUP/new.ndz" "$T/from" "$T/to" "$T/own=inner"
+machine itself "frisbee.action=capture frisbee.disk=vda frisbee.image=disk:OWN/new.ndz" "$T/disk=inner"
+machine large "frisbee.action=capture frisbee.disk=serial:inner frisbee.image=disk:BACKUP/large.ndz" "$T/to" "$T/large=inner"
 vm_start disc -machine pc,graphics=off -nic none -drive file="$NETBOOT/frisbee.iso",format=raw,if=none,id=cd,readonly=on,media=cdrom \
-    -device ide-cd,drive=cd,bootindex=1 -no-reboot "${USB[@]}" $(inner "$T/target")
+    -device ide-cd,drive=cd,bootindex=1 -no-reboot -device qemu-xhci $(drive "$T/from" usb-storage),removable=off $(drive "$T/to" usb-storage),removable=off \
+    $(drive "$T/target" virtio-blk-pci)
 vm_sees disc 300 'Load a disk of this machine'
 vm_presses disc 120 '\r' 'Reading the system'
 vm_sees capture 300 'frisbee: DONE: vda is captured: [0-9]* bytes in disk:BACKUP/new.ndz, read back and compared'
 vm_ends capture 60
 vm_sees itself 300 'frisbee: FAILED: vda1 is on vda itself: the image has to be on another disk'
 vm_ends itself 60
-check "the image is on the FAT" mcopy -i "$T/capture.to@@1M" ::new.ndz "$T/new.ndz"
-check "with its signature" mcopy -i "$T/capture.to@@1M" ::new.ndz.sig "$T/new.sig"
-check "which is that of the disk" "$BIN/imagehash" -q "$T/new.sig" "$T/disk"
-check "it is installed" "$BIN/imageunzip" -q "$T/new.ndz" "$T/again"
-check "and has the disk's data" "$BIN/imagehash" -q "$T/new.sig" "$T/again"
+is_the_disk() {	# IMAGE SIGNATURE
+	check "with its signature, which is that of the disk" "$BIN/imagehash" -q "$2" "$T/disk"
+	rm -f "$T/again"
+	check "it is installed" "$BIN/imageunzip" -q "$1" "$T/again"
+	check "and has the disk's data" "$BIN/imagehash" -q "$2" "$T/again"
+}
+check "the image is on the FAT" mcopy -i "$T/to.capture@@1M" ::new.ndz ::new.ndz.sig "$T"
+is_the_disk "$T/new.ndz" "$T/new.ndz.sig"
 check "the captured disk is as it was" cmp "$T/disk" "$T/own"
 vm_sees large 300 'MiB would be stored, the limit is 4000 MiB'
-vm_sees large 30 'frisbee: FAILED: vda is not captured: .*FAT has no files of 4 GiB; use a disk with exFAT, ext4 or XFS'
+vm_sees large 30 'frisbee: FAILED: vda is not captured: .*FAT has no files of 4 GiB; use a disk with exFAT, NTFS, ext4 or XFS'
 vm_ends large 60
-check "nothing is on the FAT" [ -z "$(mdir -b -i "$T/large.to@@1M" ::)" ]
+check "nothing is on the FAT" [ -z "$(mdir -b -i "$T/to.large@@1M" ::)" ]
+
+echo "== a disk is captured onto NTFS, and one is loaded from a web server"
+machine ntfs "frisbee.action=capture frisbee.image=disk:WINDOWS/new.ndz" "$T/nt" "$T/disk=inner"
+NIC=(-nic user,model=virtio-net-pci)
+machine web "frisbee.action=load frisbee.image=http://10.0.2.2:8080/lab.ndz" "$T/fetched=inner"
+vm_sees ntfs 300 'frisbee: DONE: vda is captured: [0-9]* bytes in disk:WINDOWS/new.ndz, read back and compared'
+vm_ends ntfs 60
+dd if="$T/nt.ntfs" of="$T/fs" bs=1M skip=1 status=none
+for f in new.ndz new.ndz.sig; do ntfscat "$T/fs" "$f" > "$T/$f" || fail "ntfscat $f"; done
+is_the_disk "$T/new.ndz" "$T/new.ndz.sig"
+vm_sees web 300 'frisbee: DONE: vda is loaded'
+vm_ends web 60
+check "from the web server" cmp "$T/disk" "$T/fetched"
 
 echo "== the disc is asked for an image on a USB disk"
 vm_sees disc 600 'disk     a USB disk, or another disk of this machine'
