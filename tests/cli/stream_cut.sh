@@ -30,6 +30,10 @@ for kind in dos:8:49084 gpt:40:49016; do
 	marked
 	python3 "$U" write "$T/sock" $(((BEGIN + size - 1) * 512)) "at the end of the partition"
 	kill -9 $server; wait $server 2> /dev/null
+	cp "$T/disk" "$T/disk.long"; truncate -s $((SHOWN * 512)) "$T/disk"; cp "$T/disk" "$T/disk.was"
+	refused "no sector table begins at byte $((SHOWN * 512))\|is too small" "$T/sda.ndz" disk="$T/disk"
+	check "$label: a disk that has become shorter is not written to" cmp "$T/disk" "$T/disk.was"
+	mv "$T/disk.long" "$T/disk"
 	serve disk fill=no
 	check "$label: after a restart it is as long" [ "$(nbdinfo --size "nbd+unix:///?socket=$T/sock")" = $((SHOWN * 512)) ]
 	check "$label: copied" copied

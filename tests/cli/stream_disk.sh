@@ -178,6 +178,23 @@ filled "$T/table"; truncate -s $((DISK_BYTES + (1 << 20))) "$T/disk"; cp "$T/dis
 refused "its size has changed since" "$T/sda.ndz" disk="$T/disk" table="$T/table"
 check "nothing was written" cmp "$T/disk" "$T/disk.was"
 serve "$T/table" fill=no anew=yes; marked; stop
+filled "$T/table"; truncate -s $((DISK_BYTES - (1 << 20))) "$T/disk"; cp "$T/disk" "$T/disk.was"
+refused "its size has changed since" "$T/sda.ndz" disk="$T/disk" table="$T/table"
+check "nothing was written" cmp "$T/disk" "$T/disk.was"
+# A disk that has become shorter while it was being streamed, with or without its table.
+for where in "$T/table" disk; do
+	new_target "$where"; serve "$where" fill=no; python3 "$U" write "$T/sock" 9000 kept; kill -9 $server; wait $server 2> /dev/null
+	table=(table="$where"); [ "$where" != disk ] || table=()
+	for bytes in $((DISK_BYTES - 512)) $((DISK_BYTES - (1 << 20))); do
+		truncate -s $bytes "$T/disk"; cp "$T/disk" "$T/disk.was"
+		refused "had $DISK_BYTES bytes when it began to be streamed, and has $bytes" "$T/sda.ndz" disk="$T/disk" "${table[@]}"
+	done
+	truncate -s $((10 << 20)) "$T/disk"; cp "$T/disk" "$T/disk.was"
+	refused "is too small" "$T/sda.ndz" disk="$T/disk" "${table[@]}"
+	check "nothing was written" cmp "$T/disk" "$T/disk.was"
+	truncate -s $DISK_BYTES "$T/disk"
+	[ "$where" != disk ] || refused "no sector table begins at byte $TABLE_AT" "$T/sda.ndz" disk="$T/disk"
+done
 
 # The name of a new table is flushed before the disk begins.
 new_target "$T/table"; mkdir "$T/fresh"; cp "$T/disk" "$T/disk.was"

@@ -1,8 +1,8 @@
 /* The marks of a streaming disk whose server is killed.  By a seed, a server in a process of its own
  * is sent writes, zeros and reads, and is killed at any time; another one goes on with the same
  * files.  What was answered is there, flushed or not, and what was not answered is asked again.
- * The image for other machines stays what it was.  Also: the form of the file of marks, and what is
- * refused.
+ * The image for other machines stays what it was.  A boot is replayed, too, in which the server is
+ * killed at each request.  Also: the form of the file of marks, and what is refused.
  *
  *	test_marks [KILLS [SEED]] */
 #include "stream/table/marks.h"
@@ -35,6 +35,8 @@ enum {
 	PLACE_SECTORS = 64,
 	PLACE_BYTES = PLACE_SECTORS * SECTOR_BYTES,
 	KILLS_OF_DISK = 10, /* then another disk begins */
+	BOOT_REQUESTS = 300,
+	PAGE = 4096,
 	REQUESTS_MOST = 40,
 	OPENING_MOST_US = 6000,
 };
@@ -340,7 +342,22 @@ kill_once(bool fill)
 	compare_all(ASK_READ_IMAGE);
 }
 
-/* Returns false when a seed has found a problem. */
+/* End the server in order.  Returns false when this seed has found a problem. */
+static bool
+ends_well(uint64_t seed)
+{
+	int status = end_server(problem != NULL);
+	struct stat st;
+
+	if (problem == NULL && status != 0)
+		problem = "the server does not end in order";
+	if (problem == NULL && (stat(marks_path, &st) != 0 || st.st_size != 0))
+		problem = "there are marks of a server that has ended in order";
+	if (problem != NULL)
+		printf("# seed %llu: %s\n", (unsigned long long)seed, problem);
+	return problem == NULL;
+}
+
 static bool
 disk_with_kills(uint64_t seed, unsigned kills)
 {
@@ -351,15 +368,61 @@ disk_with_kills(uint64_t seed, unsigned kills)
 	start_server(fill);
 	for (unsigned i = 0; i < kills && problem == NULL; i++)
 		kill_once(fill);
-	int status = end_server(problem != NULL);
-	struct stat st;
-	if (problem == NULL && status != 0)
-		problem = "the server does not end in order";
-	if (problem == NULL && (stat(marks_path, &st) != 0 || st.st_size != 0))
-		problem = "there are marks of a server that has ended in order";
-	if (problem != NULL)
-		printf("# seed %llu: %s\n", (unsigned long long)seed, problem);
-	return problem == NULL;
+	return ends_well(seed);
+}
+
+/* What a kernel asks while a system starts: pages of files in order, and now and then one of a
+ * journal, which is a ring, some zeros and a flush. */
+static struct request
+boot_request(unsigned i, unsigned *place)
+{
+	static const enum ask asks[] = { ASK_READ, ASK_READ, ASK_WRITE, ASK_READ, ASK_ZERO,
+		ASK_WRITE, ASK_READ, ASK_READ, ASK_WRITE, ASK_READ, ASK_FLUSH };
+	struct request q = { .what = asks[i % (sizeof asks / sizeof *asks)], .bytes = PAGE };
+
+	*place = i % PLACES;
+	q.at = places[*place] * SECTOR_BYTES + (uint64_t)(i / PLACES) * PAGE % PLACE_BYTES;
+	if (q.what == ASK_WRITE)
+		draw_bytes(q.data, q.bytes);
+	return q;
+}
+
+/* Kill the server, by turns, when it may have the request, when it may be at it, and when it has
+ * answered; another one is asked again. */
+static void
+kill_at(unsigned i)
+{
+	static struct request answer;
+	unsigned place;
+	struct request q = boot_request(i, &place);
+
+	note(&q, place);
+	ask(&q);
+	if (i % 3 == 1)
+		usleep((useconds_t)draw(400));
+	if (i % 3 == 2) {
+		await(&answer);
+		compare(&answer, place);
+	}
+	end_server(true);
+	start_server(true);
+	ask(&q);
+	await(&answer);
+	compare(&answer, place);
+}
+
+static bool
+boot_killed_at_each(uint64_t seed)
+{
+	draw_seed = seed;
+	problem = NULL;
+	make_disk();
+	start_server(true);
+	for (unsigned i = 0; i < BOOT_REQUESTS && problem == NULL; i++)
+		kill_at(i);
+	compare_all(ASK_READ);
+	compare_all(ASK_READ_IMAGE);
+	return ends_well(seed);
 }
 
 /* What is refused. */
@@ -604,6 +667,7 @@ main(int argc, char **argv)
 	for (unsigned i = 0; i < kills; i += KILLS_OF_DISK)
 		right &= disk_with_kills(seed++, KILLS_OF_DISK);
 	T_CHECK(right);
+	T_CHECK(boot_killed_at_each(seed));
 	refused();
 	refused_beside_another();
 	refused_behind_failed_flush();
