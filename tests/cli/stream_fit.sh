@@ -44,13 +44,15 @@ copied() { rm -f "$T/copied"; nbdcopy "nbd+unix:///$1?socket=$T/sock" "$T/copied
 sound() { sfdisk --verify "$1" > "$T/verify" 2>&1 && ! grep -i "mismatch\|corrupt\|not on the end" "$T/verify"; }
 first() { sfdisk -J "$1" | json - "partitiontable.partitions[$2].start"; }
 
-for kind in gpt:$((160 << 20)) mbr:$((100 << 20)); do
+for kind in gpt:$((160 << 20)) mbr:$((60 << 20)); do
 	IFS=: read -r name bytes <<< "$kind"
 	IMAGE_AT=$T/$name.ndz
 	echo "== $name, with the table in a file: partitions reach to the end"
 	new_disk $bytes; fitted $name $bytes
 	serve "$T/table" fit=yes fill=no
 	check "what a system sees is what imageunzip --fit makes" python3 "$U" same "$T/sock" "$T/model"
+	check "other machines get the image from where it is on the disk" copied image
+	check "every byte of it" cmp "$T/copied" "$T/$name.out"
 	stop; check "and so is the disk" cmp "$T/disk" "$T/model"
 
 	echo "== $name, with the table on the disk"
