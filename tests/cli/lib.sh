@@ -20,8 +20,13 @@ GOLDEN=$TOP/tests/golden
 T=$(mktemp -d "${TMPDIR:-/tmp}/suite.XXXXXX")
 CLEANUP=()
 bad=0
-# What may still be mounted in $T, such as /dev, is left alone.
-at_exit() { local c; for c in "${CLEANUP[@]}"; do eval "$c"; done; rm -rf --one-file-system "$T"; }
+# What may still be mounted in $T, such as /dev, is left alone.  A test with a check that failed fails, however it ends.
+at_exit() {
+	local status=$? c
+	for c in "${CLEANUP[@]}"; do eval "$c"; done
+	rm -rf --one-file-system "$T"
+	[ $status != 0 ] || exit $((bad != 0))
+}
 trap at_exit EXIT
 
 # The number of a process that has ended may be another test's by now: only processes of this one are signalled.  They are
