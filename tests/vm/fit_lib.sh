@@ -1,7 +1,7 @@
 # fit_lib.sh: what the tests of partitions that fit a larger disk share: disks with a Debian, which a
 # machine in the memory root loads with frisbee.fit=yes, and then starts from.
 #	debian_files NAME KERNEL-WORDS... < FSTAB	$T/NAME.files: a Debian with this fstab, whose
-#			service fit-test is fit_guest, or $GUEST
+#			service fit-test is fit_guest, or $GUEST; with the kernel's $MODULES, too
 #	fs_at DISK MIB MIB-LONG MKE2FS-OPTIONS...	an ext4 at this place
 #	swap_at DISK MIB MIB-LONG UUID
 #	esp_at DISK MIB MIB-LONG NAME		with GRUB, and what starts the Debian
@@ -23,7 +23,7 @@ SWAP_UUID=3c7d12c8-5b0c-4b3e-9d0f-000000000003 HOME_UUID=3c7d12c8-5b0c-4b3e-9d0f
 ESP_UUID=F17F-0001
 
 modules_of_debian() {	# ROOT
-	"$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$1" <<- 'I'
+	{ cat; echo "${MODULES:-}"; } <<- 'I' | "$TOP/netboot/copy-modules" "$NETBOOT/kernel" "$1"
 		drivers/block/nbd.ko
 		drivers/block/virtio_blk.ko
 		drivers/net/virtio_net.ko
@@ -79,6 +79,9 @@ debian_files() {	# NAME KERNEL-WORDS... < FSTAB
 		ln -sf /dev/null "$root/etc/systemd/system/$p"
 	done
 	ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
+	# A machine beside many others is slow.
+	mkdir -p "$root/etc/systemd/system.conf.d"
+	{ echo "[Manager]"; printf 'Default%sSec=900\n' TimeoutStart TimeoutStop DeviceTimeout; } > "$root/etc/systemd/system.conf.d/slow.conf"
 	(cd "$root" && find boot usr/bin usr/lib/systemd -type f -exec sha256sum {} +) > "$T/sums"
 	mv "$T/sums" "$root/srv/sums"
 }

@@ -1,7 +1,8 @@
 # lvm_lib.sh: what the tests of a Debian on LVM share: a GPT with an EFI system partition, /boot, and a
 # physical volume with /home, swap space and /.
 #	debian_lvm			$T/lvmguest, and its image; the root is $ROOT_FS, ext4 unless it is set
-#	list_of_devices ROOT		what a test adds to the files, when the physical volume is $LOOP
+#	more_files ROOT			what a test adds to the files, when the physical volume is $LOOP
+#	more_partitions DISK MIB	what it puts into a fourth partition, of $MORE MiB, at this place
 #	on_pv DISK COMMAND...		LVM's own commands, for the physical volume on a disk
 #	list_volumes; volume NAME FIELD	where they lie, and how long they are
 . "$(dirname "${BASH_SOURCE[0]}")/fit_lib.sh"
@@ -9,7 +10,7 @@ requires lvm
 EFI=$NETBOOT/signed/gcdx64.efi
 [ -e "$OVMF" ] || skip "needs the package ovmf"
 [ -e "$EFI" ] || skip "the signed boot loaders cannot be fetched"
-PV=76 HOME_MIB=48 SWAP=24 ROOT=352	# MiB; the physical volume's first, and the lengths of volumes
+PV=76 HOME_MIB=48 SWAP=24 ROOT=352 MORE=	# MiB; the physical volume's first, the lengths of volumes, and of a fourth partition
 ROOT_FS=ext4
 export LVM_SYSTEM_DIR=$T/lvm LVM_SUPPRESS_FD_WARNINGS=1
 mkdir "$T/lvm"
@@ -18,10 +19,11 @@ devices { use_devicesfile=0 obtain_device_list_from_udev=0 external_device_info_
 global { activation=0 locking_dir="$T/lvm/lock" event_activation=0 use_lvmpolld=0 }
 backup { backup=0 archive=0 }
 CONF
+pv_mib() { echo $((HOME_MIB + SWAP + ROOT + 5)); }	# of the physical volume, if something is behind it
 # LVM's own commands, which see one loop device: the physical volume on a disk.
 on_pv() {	# DISK COMMAND...
 	local loop rc
-	loop=$(losetup --show -f -o $((PV << 20)) "$1") || { fail losetup; return 1; }
+	loop=$(losetup --show -f -o $((PV << 20)) ${MORE:+--sizelimit $(($(pv_mib) << 20))} "$1") || { fail losetup; return 1; }
 	LOOP=$loop "${@:2}"; rc=$?
 	losetup -d "$loop"
 	return $rc
@@ -44,7 +46,8 @@ list_volumes() {
 }
 volume() { awk -v "n=$1" -v "f=$2" '$1 == n { print $f; exit }' "$T/volumes"; }	# NAME FIELD
 
-list_of_devices() { :; }
+more_files() { :; }
+more_partitions() { :; }
 root_of_debian() {	# ROOT MIB: the filesystem, with these files
 	if [ "$ROOT_FS" = ext4 ]; then fs_at "$T/lvmguest" "$2" $ROOT -U $ROOT_UUID -d "$1"; return; fi
 	truncate -s ${ROOT}M "$T/fs"; mkdir "$T/mounted"
@@ -63,16 +66,19 @@ debian_lvm() {
 		/dev/mapper/debian-home /home ext4 defaults 0 2
 		/dev/mapper/debian-swap none swap sw 0 0
 	I
-	truncate -s $((PV + HOME_MIB + SWAP + ROOT + 6))M "$T/lvmguest"
+	local end=$((PV + $(pv_mib)))
+	truncate -s $((end + ${MORE:-0} + 1))M "$T/lvmguest"
 	sfdisk -q "$T/lvmguest" <<- I || fail sfdisk
 		label: gpt
-		start=1MiB, size=24MiB, type=U
-		start=25MiB, size=$((PV - 25))MiB
-		start=${PV}MiB, type=E6D6D379-F507-44C2-A23C-238F2A3DF928
+		1: start=1MiB, size=24MiB, type=U
+		2: start=25MiB, size=$((PV - 25))MiB
+		3: start=${PV}MiB, ${MORE:+size=$(pv_mib)MiB, }type=E6D6D379-F507-44C2-A23C-238F2A3DF928
+		${MORE:+4: start=${end}MiB, size=${MORE}MiB}
 	I
+	more_partitions "$T/lvmguest" $end
 	on_pv "$T/lvmguest" make_group
 	on_pv "$T/lvmguest" list_volumes > "$T/volumes"
-	on_pv "$T/lvmguest" list_of_devices "$root"
+	on_pv "$T/lvmguest" more_files "$root"
 	esp_at "$T/lvmguest" 1 24 lvmguest ""
 	mv "$root/boot" "$T/boot"; mkdir "$root/boot" "$T/empty"
 	fs_at "$T/lvmguest" 25 $((PV - 25)) -U $BOOT_UUID -d "$T/boot"
