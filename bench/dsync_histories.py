@@ -93,10 +93,13 @@ def mail_works(where):
 
 def upgraded(folder, disk):
     """The packages of the system on the disk are upgraded by apt, which has its lists; dpkg waits for the disk as it does otherwise."""
-    for what in "--update", "--upgrade":
-        disk.forget_all()
+    def apt(what):
         with disk.mounted(f"{folder}/mnt") as where, open(f"{folder}/upgrade.log", "ab") as log:
             subprocess.run([f"{TOP}/bench/families", what, where], check=True, stdout=log, stderr=log)
+
+    apt("--update")
+    disk.forget_all()
+    apt("--upgrade")
 
 
 def histories(folder, families):
