@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Images on disks and on a web server.  Machines without a network: the disc loads an image from a USB disk, and is asked
-# for it; by words a disk is captured onto USB disks with FAT and NTFS, and is not onto itself, nor onto FAT if it could
-# have 4 GiB.  A machine with a network loads an image from a web server.
+# Images on disks and on a web server.  Machines without a network: the disc loads an image from a USB disk with NTFS,
+# and is asked for it; by words a disk is captured onto USB disks with FAT and NTFS, and is not onto itself, nor onto FAT
+# if it could have 4 GiB; two disks are captured onto one with exFAT as a set, and two others are loaded from it.
 . "$(dirname "$0")/lib.sh"
-requires xorriso mformat mkntfs ntfscat nginx
+requires xorriso mformat mkfs.exfat mkntfs ntfscp ntfscat nginx
 vm_accel
 drive() { echo "-drive file=$1,format=raw,if=none,id=${1##*/},cache=unsafe -device $2,drive=${1##*/}"; }	# FILE DEVICE
 # DISK[=SERIAL]...: USB disks that count as fixed ones, as most do, and are copies for this machine, or disks of its own.
@@ -19,19 +19,22 @@ machine() {	# NAME WORDS DISK...
 	    -append "$KERNEL_WORDS console=ttyS0 quiet frisbee.after=poweroff frisbee.onfail=poweroff $words" -device qemu-xhci $parts
 }
 NIC=(-nic none)
-# A disk that is captured, its image, and USB disks: FROM has it and ext2, TO has FAT, NT has NTFS.
+# Disks that are captured, the image of one of them, and USB disks: FROM has it and NTFS, TO has FAT, EX has exFAT.
 mkdir "$T/inner.d" "$T/www"; random_bytes 3000000 1 > "$T/inner.d/file"
 truncate -s 24M "$T/disk"; echo 'start=2048,type=83' | sfdisk -q "$T/disk"
 mke2fs -q -F -L OWN -E offset=1048576 -d "$T/inner.d" "$T/disk" 22m 2> /dev/null || fail mke2fs
+truncate -s 16M "$T/data"; mke2fs -q -F -L DATA -d "$T/inner.d" "$T/data" 2> /dev/null || fail mke2fs
 "$BIN/imagezip" -q -U "" "$T/disk" "$T/www/lab.ndz" || fail imagezip
 usb_disk() {	# NAME TYPE: its partition is $T/fs
 	truncate -s 64M "$T/$1"; echo "start=2048,type=$2" | sfdisk -q "$T/$1"
 	dd if="$T/fs" of="$T/$1" bs=1M seek=1 conv=notrunc,sparse status=none; rm "$T/fs"
 }
-truncate -s 62M "$T/fs"; mke2fs -q -F -L IMAGES -d "$T/www" "$T/fs" 2> /dev/null || fail mke2fs; usb_disk from 83
-truncate -s 62M "$T/fs"; quietly mkntfs -q -F -Q -L WINDOWS "$T/fs" || fail mkntfs; usb_disk nt 7
+truncate -s 62M "$T/fs"; quietly mkntfs -q -F -Q -L IMAGES "$T/fs" || fail mkntfs
+for f in lab.ndz lab.ndz.sig; do quietly ntfscp -f "$T/fs" "$T/www/$f" "$f" || fail ntfscp; done
+usb_disk from 7
 truncate -s 62M "$T/fs"; mformat -i "$T/fs" -T 126976 -v BACKUP :: || fail mformat; usb_disk to 83
-truncate -s 24M "$T/target" "$T/fetched"
+truncate -s 62M "$T/fs"; quietly mkfs.exfat -L PAIRS "$T/fs" || fail mkfs.exfat; usb_disk ex 7
+truncate -s 24M "$T/target" "$T/fetched" "$T/first"; truncate -s 16M "$T/second"
 truncate -s 6G "$T/large"; printf 'label: gpt\ntype=L\n' | sfdisk -q "$T/large"; cp "$T/disk" "$T/own"
 "$TOP/netboot/iso" $KERNEL_WORDS frisbee.after=poweroff console=tty0 console=ttyS0,115200
 case $? in
@@ -76,18 +79,26 @@ vm_sees large 30 'frisbee: FAILED: vda is not captured: .*FAT has no files of 4 
 vm_ends large 60
 check "nothing is on the FAT" [ -z "$(mdir -b -i "$T/to.large@@1M" ::)" ]
 
-echo "== a disk is captured onto NTFS, and one is loaded from a web server"
-machine ntfs "frisbee.action=capture frisbee.image=disk:WINDOWS/new.ndz" "$T/nt" "$T/disk=inner"
+echo "== two disks are captured as a set, onto exFAT; one onto NTFS; one is loaded from a web server"
+machine pair "frisbee.action=capture frisbee.set=disk:PAIRS/a.ndz@serial:one+disk:PAIRS/b.ndz@serial:two" "$T/ex" "$T/own=one" "$T/data=two"
+machine ntfs "frisbee.action=capture frisbee.image=disk:IMAGES/new.ndz" "$T/from" "$T/disk=inner"
 NIC=(-nic user,model=virtio-net-pci)
 machine web "frisbee.action=load frisbee.image=http://10.0.2.2:8080/lab.ndz" "$T/fetched=inner"
-vm_sees ntfs 300 'frisbee: DONE: vda is captured: [0-9]* bytes in disk:WINDOWS/new.ndz, read back and compared'
+vm_sees pair 300 'frisbee: DONE: vda is captured: [0-9]* bytes in disk:PAIRS/a.ndz, read back and compared, vdb is captured: [0-9]* bytes in disk:PAIRS/b.ndz, read back and compared'
+vm_ends pair 60
+mv "$T/ex.pair" "$T/ex.load"; NIC=(-nic none)
+machine load "frisbee.action=load frisbee.set=disk:PAIRS/a.ndz@size:25165824+disk:PAIRS/b.ndz@size:smallest" "$T/ex" "$T/first=one" "$T/second=two"
+vm_sees ntfs 300 'frisbee: DONE: vda is captured: [0-9]* bytes in disk:IMAGES/new.ndz, read back and compared'
 vm_ends ntfs 60
-dd if="$T/nt.ntfs" of="$T/fs" bs=1M skip=1 status=none
+dd if="$T/from.ntfs" of="$T/fs" bs=1M skip=1 status=none
 for f in new.ndz new.ndz.sig; do ntfscat "$T/fs" "$f" > "$T/$f" || fail "ntfscat $f"; done
 is_the_disk "$T/new.ndz" "$T/new.ndz.sig"
 vm_sees web 300 'frisbee: DONE: vda is loaded'
 vm_ends web 60
 check "from the web server" cmp "$T/disk" "$T/fetched"
+vm_sees load 300 'frisbee: DONE: vda is loaded, vdb is loaded'
+vm_ends load 60
+check "each disk has its image" eval 'cmp "$T/disk" "$T/first" && cmp "$T/data" "$T/second"'
 
 echo "== the disc is asked for an image on a USB disk"
 vm_sees disc 600 'disk     a USB disk, or another disk of this machine'
@@ -95,7 +106,7 @@ vm_sees disc 30 'Which of these'
 vm_types disc disk
 vm_sees disc 120 'Which disk \(sda sdb vda\)'
 vm_types disc vda
-vm_sees disc 60 '1  lab.ndz: [0-9]* MB, with its signature, on sd[ab]1 \(ext2 "IMAGES"\)'
+vm_sees disc 60 '1  lab.ndz: [0-9]* MB, with its signature, on sd[ab]1 \(ntfs "IMAGES"\)'
 vm_sees disc 60 'Which image'
 vm_types disc 1
 vm_sees disc 10 'Everything on vda is lost .*Type yes to go on'
