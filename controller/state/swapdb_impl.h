@@ -10,8 +10,14 @@ struct swapdb {
 	int lock;
 };
 
-/* swapdb_rows.c: the columns of the tables, in the order of swapdb_bind_...(); "whole" is a session with
- * its course. */
+/* swapdb_rows.c: the columns of the tables, in the order of swapdb_bind_...(), and how many each table
+ * has; "whole" is a session with its course. */
+enum {
+	SWAPDB_NODE_COLUMNS_N = 12,
+	SWAPDB_SESSION_COLUMNS_N = 26,
+	SWAPDB_COURSE_COLUMNS_N = 7,
+	SWAPDB_WHOLE_COLUMNS_N = SWAPDB_SESSION_COLUMNS_N + SWAPDB_COURSE_COLUMNS_N
+};
 /* Version 1, and from there to each next one. */
 extern const char swapdb_schema[], swapdb_upgrade[], swapdb_captures[], swapdb_places[],
     swapdb_sending[], swapdb_machines[], swapdb_twins[], swapdb_notes[];

@@ -77,7 +77,7 @@ const char swapdb_get_whole[] =
     "SELECT " SESSION_COLUMNS ", " SWAPDB_COURSE_COLUMNS " FROM session LEFT JOIN course ON course.session = id ";
 const char swapdb_get_node[] = "SELECT " NODE_COLUMNS " FROM node ";
 
-enum { PLACE_BYTES = 32, LIST_BYTES = 8192, SESSION_COLUMNS_N = 26 };
+enum { PLACE_BYTES = 32, LIST_BYTES = 8192 };
 
 /* The column `capture`. */
 enum { NO_CAPTURE, CAPTURES_NEW, CAPTURES_AGAIN };
@@ -388,8 +388,8 @@ swapdb_read_session(sqlite3_stmt *q, struct swap_session *s, struct err *e)
 	s->state = (enum swap_state)state;
 	s->server_failures = (unsigned)failures;
 	s->total = (unsigned)total;
-	if (sqlite3_column_count(q) > SESSION_COLUMNS_N)
-		swapdb_read_course(q, SESSION_COLUMNS_N, s);
+	if (sqlite3_column_count(q) > SWAPDB_SESSION_COLUMNS_N)
+		swapdb_read_course(q, SWAPDB_SESSION_COLUMNS_N, s);
 	return 0;
 }
 

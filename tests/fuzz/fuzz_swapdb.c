@@ -10,13 +10,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-enum { NODE_COLUMNS_N = 10, SESSION_COLUMNS_N = 22, WHOLE_COLUMNS_N = 29, COURSE_COLUMNS_N = 7 };
-
 /* A statement that gives back as many values as were bound to it. */
 static sqlite3_stmt *
 row_of(sqlite3 *db, int columns)
 {
-	char sql[3 * WHOLE_COLUMNS_N + 16] = "SELECT ?";
+	char sql[3 * SWAPDB_WHOLE_COLUMNS_N + 16] = "SELECT ?";
 	sqlite3_stmt *q = NULL;
 
 	for (int i = 1; i < columns; i++)
@@ -58,7 +56,7 @@ static void
 try_node(sqlite3 *db, sqlite3_stmt *q)
 {
 	static struct swap_node node, again;
-	sqlite3_stmt *second = row_of(db, NODE_COLUMNS_N);
+	sqlite3_stmt *second = row_of(db, SWAPDB_NODE_COLUMNS_N);
 	struct err e;
 
 	if (swapdb_read_node(q, &node, &e) == 0) {
@@ -74,7 +72,7 @@ static void
 try_session(sqlite3 *db, sqlite3_stmt *q)
 {
 	static struct swap_session s, again;
-	sqlite3_stmt *second = row_of(db, SESSION_COLUMNS_N), *course = row_of(db, COURSE_COLUMNS_N);
+	sqlite3_stmt *second = row_of(db, SWAPDB_SESSION_COLUMNS_N), *course = row_of(db, SWAPDB_COURSE_COLUMNS_N);
 	struct err e;
 
 	if (swapdb_read_session(q, &s, &e) == 0) {
@@ -97,7 +95,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static sqlite3 *db;
 	struct rd r = rd_from(data, len);
 	bool node = rd_u8(&r) % 2 == 1;
-	int columns = node ? NODE_COLUMNS_N : WHOLE_COLUMNS_N;
+	int columns = node ? SWAPDB_NODE_COLUMNS_N : SWAPDB_WHOLE_COLUMNS_N;
 
 	if (db == NULL && sqlite3_open(":memory:", &db) != SQLITE_OK)
 		abort();

@@ -14,7 +14,7 @@ group 239.192.50.1
 allow 10.9.0.0/24
 state $T/state
 interface eth0
-idle 3
+idle 8
 CONF
 cat > "$T/talk.py" << 'PY'
 # LINES...: send them, and print each answer; "until WORDS": wait for a line that has them all.
