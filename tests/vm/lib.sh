@@ -138,13 +138,14 @@ vm_gives_up() { fail "$1: $2"; for m in "${!VM_PID[@]}"; do vm_log "$m"; done; v
 # Only what came after the last thing seen counts.
 vm_new() { tail -c +$((VM_SEEN[$1] + 1)) "$LOGS/$1.log"; }
 vm_sees() {	# NAME SECONDS PATTERN [KEY: one that is pressed every five seconds]
-	local at end=$((SECONDS + $2 * $VM_PATIENCE)) start=$SECONDS press=$SECONDS
+	local at ended= end=$((SECONDS + $2 * $VM_PATIENCE)) start=$SECONDS press=$SECONDS
 	while :; do
-		if [ -n "${4:-}" ] && [ $SECONDS -ge $press ]; then printf "$4" >&"${VM_KEYS[$1]}"; press=$((SECONDS + 5)); fi
+		kill -0 "${VM_PID[$1]}" 2> /dev/null || ended=yes	# its log has all then
+		if [ -z "$ended" ] && [ -n "${4:-}" ] && [ $SECONDS -ge $press ]; then printf "$4" >&"${VM_KEYS[$1]}"; press=$((SECONDS + 5)); fi
 		at=$(vm_new "$1" | grep -a -b -o -m 1 -E -- "$3|Kernel panic" | head -n 1)
 		[ "${at#*:}" != "Kernel panic" ] || vm_gives_up "$1" "its kernel panicked before \"$3\""
 		[ -z "$at" ] || break
-		kill -0 "${VM_PID[$1]}" 2> /dev/null || vm_gives_up "$1" "it ended before \"$3\""
+		[ -z "$ended" ] || vm_gives_up "$1" "it ended before \"$3\""
 		[ $SECONDS -lt $end ] || vm_gives_up "$1" "no \"$3\" within $2 s"
 		sleep 0.5	# each look costs some milliseconds
 	done
