@@ -425,4 +425,4 @@ clean:
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 .PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-dsync-guest paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
 .SECONDARY:
--include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/*/mnt' -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)
