@@ -279,18 +279,33 @@ change_plan(struct streamed *d, struct err *e)
 	return stored_place(d, e) == 0 ? 1 : -1;
 }
 
-/* A complete disk is known also without the word that it was begun with, or with a word more. */
+/* Is this the header of a complete disk with this marker, or, where the disk has none, of one with this
+ * image? */
+static bool
+is_wanted(const struct opening *o, const struct table_header *h)
+{
+	if (o->boot_area.was_marked)
+		return h->complete && memcmp(h->id, o->boot_area.old.id, TABLE_ID_BYTES) == 0;
+	return h->complete && memcmp(h->image, o->image, sizeof h->image) == 0;
+}
+
+/* A complete disk is known also without the word that it was begun with, or with a word more.  1: *h
+ * is its header; 0: it is not there, and *h stays; -1. */
 static int
 look_in_other_place(struct opening *o, struct table_header *h, struct err *e)
 {
 	const uint64_t at_bytes = o->table.at_bytes, shown_bytes = o->shown_bytes;
 	bool planned = o->d->placing != NULL;
+	struct table_header other;
 	int there = change_plan(o->d, e);
 
 	if (there > 0)
-		there = look_in_place(o, h, e);
-	if (there < 0 ||
-	    (there > 0 && h->complete && memcmp(h->image, o->image, sizeof h->image) == 0))
+		there = look_in_place(o, &other, e);
+	if (there > 0 && is_wanted(o, &other))
+		*h = other;
+	else if (there > 0)
+		there = 0;
+	if (there != 0)
 		return there;
 	if (planned != (o->d->placing != NULL) && change_plan(o->d, e) < 0)
 		return -1;
@@ -313,7 +328,11 @@ look_for_table(struct opening *o, struct table_header *h, struct err *e)
 	if (in_file(d))
 		return h->sequence != 0;
 	int there = look_in_place(o, h, e);
-	return there != 0 ? there : look_in_other_place(o, h, e);
+	if (there < 0 || (there > 0 && is_wanted(o, h)))
+		return there;
+	/* The header of an earlier use may lie in the first place still. */
+	int other = look_in_other_place(o, h, e);
+	return other != 0 ? other : there;
 }
 
 /* A marker without a pointer: power was lost while the boot area was put into its place, or before

@@ -88,6 +88,20 @@ for kind in gpt:$((160 << 20)) mbr:$((60 << 20)); do
 	mv "$T/shown" "$T/shown.$name"
 done
 
+echo "== on a disk that was begun with the other word before, a complete one is known all the same"
+for words in fit=no:fit=yes fit=yes:fit=no; do
+	IFS=: read -r before word <<< "$words"
+	IMAGE_AT=$T/gpt.ndz; new_disk $((1 << 30))
+	serve disk "$before" fill=no; kill -9 $server; wait $server 2> /dev/null
+	serve disk "$word" anew=yes when-idle=0 status="$T/status"
+	check "$word: complete" begins $server eval '[ "$(python3 "$U" status "$T/status" | json - complete)" = true ]'
+	stop
+	for later in "$before" "$word"; do
+		serve disk "$later" fill=no; stop
+		check "$word, and $before before: known with $later" grep -q "is complete already" "$T/nbd.log"
+	done
+done
+
 echo "== records and orders are of the image's sectors"
 IMAGE_AT=$T/gpt.ndz bytes=$((160 << 20))
 new_disk $bytes
