@@ -45,6 +45,7 @@ struct opening {
 	uint8_t image[EXPORT_ID_BYTES];
 	struct table_config table;
 	uint64_t shown_bytes; /* of the disk that has the table's place, which may be cut */
+	struct err no_plan; /* why there is none, although the partitions are to be as large as the disk */
 };
 
 static bool
@@ -145,14 +146,21 @@ was_begun(const struct opening *o)
 	return o->pointer.sequence != 0 && o->pointer.begun && !o->d->cfg.anew;
 }
 
-/* A disk as large as the image's may have room for the partitions as they are alone. */
+/* A disk as large as the image's may have room for the partitions as they are alone.  Where there is no
+ * plan otherwise, the disk cannot begin, but may be complete. */
 static int
-plan_if_larger(struct streamed *d, struct err *e)
+plan_if_larger(struct opening *o, struct err *e)
 {
+	struct streamed *d = o->d;
+
 	if (!d->cfg.fit || use_plan(d, e) == 0)
 		return 0;
-	if (e->kind != ERR_REFUSED || d->bytes / SECTOR_BYTES != export_sectors(d->source))
+	if (e->kind != ERR_REFUSED && e->kind != ERR_UNSUPPORTED)
 		return -1;
+	if (e->kind != ERR_REFUSED || d->bytes / SECTOR_BYTES != export_sectors(d->source)) {
+		o->no_plan = *e;
+		return 0;
+	}
 	streamed_tell(d, "%s; they stay as they are, since the disk is as large as the image's",
 	    e->text);
 	d->cfg.fit = false;
@@ -161,17 +169,27 @@ plan_if_larger(struct streamed *d, struct err *e)
 
 /* A disk that was begun says itself where the sectors are. */
 static int
-choose_maps(const struct opening *o, struct err *e)
+choose_maps(struct opening *o, struct err *e)
 {
 	struct streamed *d = o->d;
 
 	if (!was_begun(o))
-		return plan_if_larger(d, e);
+		return plan_if_larger(o, e);
 	use_maps_of(d, &o->pointer);
 	if (d->cfg.fit && o->pointer.maps.n == 0)
 		streamed_tell(d,
 		    "%s: was begun with its partitions as in the image, and goes on so", d->cfg.disk);
 	return 0;
+}
+
+static int
+find_stored(const struct opening *o, struct err *e)
+{
+	if (stored_find(o->d, e) == 0)
+		return 0;
+	if (o->no_plan.kind != ERR_NONE)
+		*e = o->no_plan;
+	return -1;
 }
 
 static int
@@ -724,7 +742,7 @@ open_all(struct opening *o, struct err *e)
 		    LEAST_BYTES);
 	d->bytes = disk_size_bytes(d->disk) / SECTOR_BYTES * SECTOR_BYTES;
 	if (image_view_init(&d->view, d->bytes / SECTOR_BYTES, e) != 0 ||
-	    read_marker(o, e) != 0 || choose_maps(o, e) != 0 || stored_find(d, e) != 0 ||
+	    read_marker(o, e) != 0 || choose_maps(o, e) != 0 || find_stored(o, e) != 0 ||
 	    export_identity(d->source, o->image, e) != 0 || open_file(o, e) != 0 ||
 	    find_lost_pointer(o, e) != 0 || check_pair(o, e) != 0)
 		return -1;

@@ -102,6 +102,15 @@ for words in fit=no:fit=yes fit=yes:fit=no; do
 	done
 done
 
+echo "== a complete disk for which there is no plan is served with the word, too"
+truncate -s 40M "$T/plain"; mkfs.ext4 -q -F "$T/plain"; image plain
+IMAGE_AT=$T/plain.ndz; new_disk $((100 << 20))
+serve disk when-idle=0 status="$T/status"
+check "complete" begins $server eval '[ "$(python3 "$U" status "$T/status" | json - complete)" = true ]'
+stop
+serve disk fit=yes fill=no; stop
+check "it is known" grep -q "is complete already" "$T/nbd.log"
+
 echo "== records and orders are of the image's sectors"
 IMAGE_AT=$T/gpt.ndz bytes=$((160 << 20))
 new_disk $bytes
@@ -141,7 +150,6 @@ truncate -s 33M "$T/full"; printf 'label: gpt\nstart=2048, size=65503, type=L\n'
 new_disk $((33 << 20)); refused "no place for the sector table" "$T/full.ndz" disk="$T/disk" fit=yes
 check "without room for the table, its partitions stay as they are" grep -q "they stay as they are" "$T/nbd.log"
 IMAGE_AT=$T/gpt.ndz
-truncate -s 40M "$T/plain"; mkfs.ext4 -q -F "$T/plain"; image plain
 new_disk $((100 << 20))
 refused "no partition table\|does not say which filesystems\|no partitions that could be planned" "$T/plain.ndz" disk="$T/disk" fit=yes
 check "nothing was written" [ "$(du -k "$T/disk" | cut -f1)" = 0 ]
