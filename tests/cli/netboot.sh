@@ -390,6 +390,8 @@ says "those that the system writes to; others keep their length, which is said" 
 frisbee: the btrfs of frisbee5 does not grow: ERROR: no
 frisbee: what is in $T/grown/mapper/frisbee3 $T/grown/mapper/frisbee4 keeps its length, since the system does not write there" \
     "$with grow_mounted frisbee"
+says "nothing is said of waits when nbdkit has ended" "frisbee: the ext4 of frisbee2 has the room of its partition" \
+    "$with streamdisk() { return 1; }; grow_when_written $T/grown/mapper/frisbee2"
 says "by the filesystem's own tool, mounted here, too" "mount -t btrfs $T/grown/mapper/frisbee5 $RUN/grow
 btrfs filesystem resize max $RUN/grow
 umount $RUN/grow" "$with grow_one $T/grown/mapper/frisbee5 btrfs 2> /dev/null; :"
