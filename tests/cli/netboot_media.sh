@@ -248,7 +248,7 @@ disk sde 3900000 0 second
 with="confirm() { :; }; choose_place; check_place_words; choose_set;"
 set_of() {	# WHAT WANTED SET [ACTION]
 	cmdline "frisbee.set=$3"
-	says "$1" "$2" "action=${4:-load}; { $with } > $T/set; grep -v '^mount' $T/set; echo \$place \$set"
+	says "$1" "$2" "action=${4:-load}; { $with run_set :; } > $T/set; grep -v '^mount' $T/set; echo \$place \$set"
 }
 one=disk:MY_IMAGES/one.ndz two=disk:MY_IMAGES/two*words.ndz
 set_of "of images on one disk" "disk $one@sda $two@sde" "$one@sda+$two@sde"
@@ -257,7 +257,7 @@ set_of "of images on a web server" "web http://u@h/a.ndz@sda http://h/b.ndz@sde"
 set_of "of new images" "disk disk:MY_IMAGES/n.ndz@sda disk:MY_IMAGES/m.ndz@sde" disk:MY_IMAGES/n.ndz@sda+disk:MY_IMAGES/m.ndz@sde capture
 refused() {	# WHAT SENTENCE SET [ACTION] [WORD]
 	cmdline "frisbee.set=$3 ${5:-}"
-	says "$1" "fail $2" "action=${4:-load}; { $with } | grep fail"
+	says "$1" "fail $2" "action=${4:-load}; { $with run_set :; } | grep fail"
 }
 refused "an image that is not there" "frisbee.image=disk:MY_IMAGES/none.ndz: 0 files are like this" "$one@sda+disk:MY_IMAGES/none.ndz@sde"
 refused "an image on a disk of the set" "sdb1 is on sdb itself: the image has to be on another disk" "$one@sda+$two@sdb"
@@ -266,6 +266,12 @@ refused "two disks of images" "frisbee.set=$one@sda+disk:STICK/b.ndz@sde: the im
 refused "two kinds of places" "frisbee.set=$one@sda+b.ndz@sde: the images are in several places" "$one@sda+b.ndz@sde"
 refused "captures to a web server" "frisbee.image=http://h/b.ndz: a web server takes no image" "http://u:p@h/b.ndz@sda" capture
 refused "a server that counts for nothing" "frisbee.server=10.9.0.1 has no effect with frisbee.set=$one@sda" "$one@sda" load frisbee.server=10.9.0.1
+cmdline "frisbee.set=/image/a.ndz@sda+/image/b.ndz@sde"
+: > "$IMAGES/a.ndz"; : > "$IMAGES/b.ndz"
+says "of images below /image, which a hook mounts when the disks are chosen" "load sda /image/a.ndz
+load sde /image/b.ndz" "action=load; load() { echo load \$disk \$(arg image); };
+	{ $with echo 'server:/x $IMAGES nfs ro 0 0' >> $PROC/mounts; run_set load; } | grep '^load\|fail'"
+: > "$PROC/mounts"; rm "$IMAGES"/?.ndz
 cmdline "frisbee.set=$one@sda+$two@sde"
 says "each disk is loaded with its image" "imageunzip --progress=3 $RUN/media/one.ndz $DEV/sda
 imageunzip --progress=3 $RUN/media/two words.ndz $DEV/sde
