@@ -192,6 +192,8 @@ begun fatlabel; mount "$T/dev/sda2" "$T/m" && umount "$T/m"
 loads_again "the same order, when the system was started in between" "$ANOTHER"
 begun swaplabel; sfdisk -q --disk-id "$T/disk" 12345678-2222-3333-4444-555555555555
 loads_again "the same order, of another table" "$ANOTHER"
+begun fatlabel; quietly mkswap "$T/dev/sda2"
+loads_again "the same order, when something else than ext4 is there now" "$ANOTHER"
 begun fatlabel; dd if=/dev/zero of="$T/dev/sda" bs=512 seek=1986 count=1 conv=notrunc,fsync status=none
 loads_again "a list of which one sector is missing" "$HALF"
 begun swaplabel; dd if="$T/disk" of="$T/list" bs=512 skip=1984 count=64 status=none
