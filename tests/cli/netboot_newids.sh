@@ -261,6 +261,16 @@ fresh; echo core | dd of="$T/dev/sda" bs=512 seek=2040 conv=notrunc status=none;
 said "fail sda is loaded, but its filesystems have their old identities: there are no 64 free sectors in front of the first partition, where the list of changes is kept"
 check "nothing has changed" [ "$(ids)" = "$OLD_IDS" ]
 
+echo "== a memory that is full"
+full() {	# WHAT CODE [LEFT]
+	fresh; node "$2; give_new_ids"
+	said "fail sda is loaded, but its filesystems have their old identities: memory is full${3:-}"
+	check "$1: nothing has changed" [ "$(ids)" = "$OLD_IDS" ]
+}
+full "identities" 'ln -s /dev/full "$IDS_LIST"'
+full "files" 'with_progress() { shift 2; "$@" && ln -sf /dev/full "$IDS_LIST"; }' "; files whose names begin with .newids- are left on it"
+full "superblocks" 'ln -s /dev/full "$RUN/newids.starts"'
+
 echo "== an initramfs of dracut"
 fresh; mount "$T/dev/sda2" "$T/m"; mkdir -p "$T/m/usr/bin"
 sed 's/"$1 $3" = "-o 6.1"/"$*" = "--quiet --force --no-hostonly --no-hostonly-cmdline \/boot\/.newids-initrd.img-6.1 6.1"/; s/"$2"/"$5"/' "$T/m/usr/sbin/mkinitramfs" > "$T/m/usr/bin/dracut"
