@@ -1,5 +1,6 @@
 /* fitplan.c: finds the places of partitions on a disk of another size (fitplan.h), and checks
- * places.  The installation's feeding thread and imageunzip's first one call this. */
+ * places.  The installation's feeding thread, imageunzip's first one, and the one that opens a
+ * streaming disk call this. */
 #include "common/layout/fitplan.h"
 
 #include <inttypes.h>

@@ -55,9 +55,9 @@ view_of(struct disk **out, struct streamed *d, struct err *e)
 	return 0;
 }
 
-/* The partitions of the image, where they are on the disk, and the sectors of those that it leaves out.  0: the partition table
- * cannot be trusted, so they are not known, and the sets are empty.  Errors of reading the source,
- * since what was left out must stay. */
+/* The partitions of the image, where they are on the disk, and the sectors of those that it leaves
+ * out.  0: the partition table cannot be trusted, so they are not known, and the sets are empty.
+ * Errors of reading the source, since what was left out must stay. */
 static int
 find_areas(struct streamed *d, struct areas *areas, struct rangeset *left, struct err *e)
 {

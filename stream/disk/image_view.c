@@ -63,8 +63,8 @@ image_view_goes_on(struct streamed *d, struct err *e)
 	return streamed_each_present(d, note_present, e);
 }
 
-/* The first sectors of r, which are of the disk, that belong to it, in one piece; length 0: the first one does not,
- * as the end of an image whose disk is shown as a shorter one. */
+/* The first sectors of r, counted on the disk, that have something of the image there, in one piece;
+ * length 0: the first one has not, as the end of an image whose disk is shown as a shorter one. */
 static struct range
 on_disk(const struct streamed *d, struct range r)
 {

@@ -1,6 +1,6 @@
 /* nbd_dial.c: connects to a server that speaks NBD, up to where requests may follow; the form is that
- * of the protocol's own document, doc/proto.md.  guard.c and
- * attach.c call this, in their one thread. */
+ * of the protocol's own document, doc/proto.md.  guard.c and attach.c call this, in their one
+ * thread. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

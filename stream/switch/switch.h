@@ -41,9 +41,10 @@ struct switch_moved {
 /* Make NAME lead to the other device, which has the same sectors.  Filesystems on NAME stay
  * mounted; their requests wait for a moment.  All memory of the process is locked first, and no
  * file is opened between the exchange of the table and the return.  The caller prints nothing
- * before.  ERR_ABSENT: a device is not there, or the NBD device not attached; ERR_REFUSED: the device is too small or has larger sectors than NAME; ERR_UNSUPPORTED:
- * NAME was not made by switch_make(), or is one of its partitions; ERR_IO: somebody else holds the device, or memory cannot be
- * locked.  When r->moved is false, NAME is as it was. */
+ * before.  ERR_ABSENT: a device is not there, or the NBD device not attached; ERR_REFUSED: the device
+ * is too small or has larger sectors than NAME; ERR_UNSUPPORTED: NAME was not made by switch_make(),
+ * or is one of its partitions; ERR_IO: somebody else holds the device, or memory cannot be locked.
+ * When r->moved is false, NAME is as it was. */
 int switch_move(const struct switch_move *, struct switch_moved *r, struct err *);
 
 /* Where NAME leads to: the path in /dev of the device below it, in buf.  ERR_ABSENT,
