@@ -125,7 +125,8 @@ get_maps(struct rd *r, struct table_header *h)
 		struct range from = { .off = rd_le64(r) };
 		from.len = rd_le64(r);
 		struct range to = { rd_le64(r), from.len };
-		if (from.len == 0 || !range_within(to, h->disk_bytes / SECTOR_BYTES) ||
+		if (from.len == 0 || !range_within(from, UINT64_MAX / SECTOR_BYTES) ||
+		    !range_within(to, h->disk_bytes / SECTOR_BYTES) ||
 		    maps_add(&h->maps, from, to.off, &ignored) != 0)
 			return false;
 	}
