@@ -10,6 +10,7 @@
 #	vm_ends NAME SECONDS		wait until it is switched off
 #	vm_soon SECONDS COMMAND...	wait until the command succeeds
 #	vm_ramdisk INIT PROGRAM...	$T/initrd: this script, programs, and the modules that stdin lists
+#	vm_fio FILE			a disk with fio in it
 #	vm_guest NAME WORDS OPTIONS...	a machine that starts with $T/initrd; it says "ok: " and "FAIL: "
 #	vm_guest_is_good NAME SECONDS LAST	wait for its last line, "LAST: 0 failures", and its end
 #	vm_server [OPTIONS]		the server of netboot/setup, in /srv/netboot, on lan0
@@ -171,6 +172,13 @@ vm_ramdisk() {	# INIT PROGRAM... < MODULES
 	install -m 644 "$TOP/tests/vm/guest_lib" "$root/lib.sh"
 	(cd "$root" && find . -mindepth 1 | cpio --quiet -o -H newc -R 0:0) > "$T/initrd" || fail "cpio"
 	rm -rf "$root"
+}
+# A disk with fio, whose libraries are larger than a ramdisk should be, and folders for mounts.
+vm_fio() {	# FILE
+	mkdir -p "$T/tools"/{dev,proc,sys,tmp,work}
+	vm_program "$T/tools" "$(command -v fio)"
+	truncate -s 160M "$1"; mke2fs -q -F -t ext4 -O ^has_journal -d "$T/tools" "$1" || fail "mke2fs"
+	rm -r "$T/tools"
 }
 vm_drive() { DRIVES+=(-drive "file=$1,format=raw,if=virtio,cache=unsafe"); }	# FILE: for the next vm_guest
 DRIVES=()

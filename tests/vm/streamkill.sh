@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# nbdkit is killed below a root filesystem that streams: while the system starts, and 20 times amid writes that were answered
-# and not flushed.  Another one goes on each time, and nothing is lost.  When none can be started, the machine is
+# nbdkit is killed below a root filesystem that streams: while the system starts, and 20 times behind a write that was answered
+# and not flushed, under fio, which reads back what it writes.  Another one goes on each time, and nothing is lost.  When none can be started, the machine is
 # reset, and goes on as behind a power cut.
 . "$(dirname "$0")/stream_lib.sh"
+requires fio
 OFFSET=$((2048 * 512)) KILLS=${KILLS:-20}
 over=$T/over
-mkdir -p "$over/etc" "$over/root"
+mkdir -p "$over/etc" "$over/root" "$over/tools"
 install -m 755 "$TOP/tests/vm/streamkill_guest" "$over/root/guest"
 cat > "$over/etc/rc" << 'I'
 #!/bin/busybox sh
@@ -17,6 +18,8 @@ I
 chmod 755 "$over/etc/rc"
 STREAMS=96 OVER=$over "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 "$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
+vm_fio "$T/fio"
+FIRMWARE=(-drive "file=$T/fio,format=raw,if=none,id=fio,readonly=on" -device virtio-blk-pci,drive=fio,addr=0x1e)	# the last one: vdb
 serve 1000000000
 poison "$T/a" $(((160 + 96 + 32) << 20))
 starts() {	# NAME

@@ -15,10 +15,7 @@ vm_ramdisk "$TOP/tests/vm/streamswitch_guest" "$BIN/streamswitch" nbd-client blk
 	fs/ext4
 	crypto/crc32c_generic.ko
 I
-mkdir -p "$T/tools"/{dev,proc,sys,tmp,work}
-vm_program "$T/tools" "$(command -v fio)"
-# fio's libraries are larger than a ramdisk should be.
-truncate -s 160M "$T/fio"; mke2fs -q -F -t ext4 -O ^has_journal -d "$T/tools" "$T/fio" || fail "mke2fs"
+vm_fio "$T/fio"
 # The smallest journal that there is, so that it is always full.
 truncate -s 128M "$T/disk"
 printf 'label: gpt\nstart=2048, size=112M\nsize=8M\n' | sfdisk -q "$T/disk"
