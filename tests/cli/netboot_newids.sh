@@ -185,6 +185,8 @@ loads_again "another order" "$ANOTHER"
 begun() { fresh; CUT=$(tool "$1") node give_new_ids; }	# TOOL that is not run any more
 begun swaplabel; words frisbee.order=1-3 frisbee.newids=yes frisbee.image=other
 loads_again "the same order, of another image" "$ANOTHER"
+begun swaplabel; node 'mkdir "$RUN/newids.load"; load'; rmdir "$T/run/newids.load"
+check "also when it cannot be compared" grep -qx "say loads" "$T/said"
 words frisbee.order=1-3 frisbee.newids=yes
 begun fatlabel; dd if="$T/golden" of="$T/disk" bs=1M skip=1 seek=1 conv=notrunc,sparse status=none; dd if="$T/golden" of="$T/disk" bs=1M skip=5 seek=5 count=24 conv=notrunc status=none
 loads_again "the same order, when the disk was loaded in between" "$ANOTHER"
