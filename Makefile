@@ -239,7 +239,7 @@ iso: netboot
 	@scripts/deps iso
 	@netboot/iso $(WORDS)
 # The whole path in virtual machines, two tests at a time; needs root.  Console logs stay in build/vm/TEST/.
-WITH_DEBIAN = $(if $(MACHINES),$(filter units fit fit_lvm newids streamlvm,$(MACHINES)),units)
+WITH_DEBIAN = $(if $(MACHINES),$(filter units fit fit_lvm newids streamlvm streamxfs,$(MACHINES)),units)
 check-vm:
 	@scripts/deps build netboot iso vm || echo "check-vm: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all $(JSON) $(SAME) $(FILTERS)

@@ -48,12 +48,7 @@ ramdisk_of_debian() {	# ROOT: by its own initramfs-tools
 	cp "$NETBOOT"/kernel/boot/vmlinuz-* "$1/boot"
 	ln -s "vmlinuz-$version" "$1/boot/vmlinuz"
 	printf 'RESUME=UUID=%s\n' $SWAP_UUID > "$1/etc/initramfs-tools/conf.d/resume"
-	# Not the machine's own /dev: what a test that is ended leaves mounted in its folder is removed with it.
-	mount -t tmpfs none "$1/dev" && cp -a /dev/{null,zero,full,random,urandom,tty} "$1/dev" || fail "devices"
-	ln -s /proc/self/fd "$1/dev/fd"
-	mount -t proc proc "$1/proc"
-	quietly chroot "$1" mkinitramfs -o /boot/initrd.img "$version" || fail "mkinitramfs"
-	umount "$1/proc" "$1/dev"
+	quietly "$TOP/tests/vm/in-debian" "$1" mkinitramfs -o /boot/initrd.img "$version" || fail "mkinitramfs"
 }
 debian_files() {	# NAME KERNEL-WORDS... < FSTAB
 	local root=$T/$1.files p
