@@ -78,7 +78,7 @@ uefi_disk() {	# MB more; as made_disk
 }
 made_disk() {	# MB more; what else it is, make-disk has from the environment
 	export FS SUBVOLUME
-	STREAMS=$1 "$TOP/tests/vm/make-disk" "$NETBOOT/kernel" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
+	STREAMS=$1 "$TOP/tests/vm/make-disk" "${KERNEL:-$NETBOOT/kernel}" $PAYLOAD "$T/disk" "$T/files" || { fail make-disk; finish; }
 	"$BIN/imagezip" -q "$T/disk" "$T/disk.ndz" || { fail imagezip; finish; }
 	serve 1000000000
 	truncate -s "$(stat -c %s "$T/disk")" "$T/a"
