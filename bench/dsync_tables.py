@@ -4,6 +4,7 @@ import json, os, subprocess, textwrap, time
 
 import document
 from document import markdown
+from dsync_changes import BLOCK, LONGEST, OF_FIGURE_8
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs/dsync.md")
@@ -50,27 +51,113 @@ def seconds(row):
     return "" if row is None else f"({row['seconds']:.0f})" if row["calculated"] else row["seconds"]
 
 
+def of_paper(row):
+    """The paper's seconds for the like, and the size of its disk, if that is another one."""
+    if row is None or row["paper_seconds"] is None:
+        return None
+    return f"{row['paper_seconds']:,g}" + ("" if row["paper_gib"] == row["gib"] else f", of {row['paper_gib']} GiB")
+
+
 def by_link(f, case):
-    """Seconds of each method for one change, by link, and the MB that the link of 1 Gbit/s carried."""
+    """Seconds of each method for one change, by link, and the paper's; the MB that the link of 1 Gbit/s carried."""
     of = {(r["method"], r["link"]): r for r in f["rows"] if r["case"] == case}
     there = [m for m in METHODS if any((m, link) in of for link in LINKS)]
-    rows = [(METHODS[m], *(seconds(of.get((m, link))) for link in LINKS), of[m, "1gbit"]["sent_bytes"] / 1e6, of[m, "1gbit"]["cpu_seconds"]
-             if not of[m, "1gbit"]["calculated"] else None) for m in there]
-    return markdown(("seconds", *LINKS.values(), "MB carried", "processor, s"), rows)
+    rows = [(METHODS[m], *(seconds(of.get((m, link))) for link in LINKS), of_paper(of.get((m, "1gbit"))), of[m, "1gbit"]["sent_bytes"] / 1e6,
+             of[m, "1gbit"]["cpu_seconds"] if not of[m, "1gbit"]["calculated"] else None) for m in there]
+    return markdown((f"seconds, {f['paper_gb']:g} GiB", *LINKS.values(), "the paper, 1 Gbit/s", "MB carried", "processor, s"), rows)
 
 
 def by_case(f):
-    """Seconds over 1 Gbit/s of the changes at random, and of a print server."""
+    """Seconds over 1 Gbit/s of the changes at random, and of a print server, and the paper's."""
     of = {(r["method"], r["case"], r["gib"]): r for r in f["rows"] if r["link"] == "1gbit"}
     cases = list(dict.fromkeys((c, g) for _, c, g in of if c.startswith(("random", "print"))))
-    rows = [(METHODS[m], *(seconds(of.get((m, *c))) for c in cases)) for m in METHODS if m != "btrfs"]
-    return markdown(("seconds", *(f"{c}, {g:g} GiB" for c, g in cases)), rows) if cases else None
+    papers = dict(case for case in cases if any(of_paper(of.get((m, *case))) for m in METHODS))  # the largest disk of each case
+    rows = [(METHODS[m], *(seconds(of.get((m, *c))) for c in cases), *(of_paper(of.get((m, *c))) for c in papers.items())) for m in METHODS if m != "btrfs"]
+    return markdown(("seconds", *(f"{c}, {g:g} GiB" for c, g in cases), *(f"{c}, the paper" for c in papers)), rows) if cases else None
+
+
+def more(f, what):
+    return [m for m in f["more"] if m["what"] == what]
+
+
+def memory(f):
+    """Table 1."""
+    rows = [(f"{m['tib']} TiB", f"{m['paper_mib']:.0f}", m["mib"]) for m in more(f, "table 1")]
+    return markdown(("device", "the paper's bits in the kernel, MiB", "`dmextract`, MiB"), rows) if rows else None
+
+
+def traces(f):
+    """Figures 4 and 5; of a busy machine the processors' share is that of all that ran."""
+    rows = [(METHODS[m["method"]], m["seconds"], None if f["busy"] else f"{m['cpu_percent']:.0f} %", m["mb_per_second"],
+             None if m["paper_mb_per_second"] is None else f"{m['paper_mb_per_second']:g}, of 32 GiB") for m in more(f, "figures 4, 5")]
+    return markdown((f"random 10 %, {f['paper_gb'] / 2:g} GiB", "seconds", "of all processors", "MB sent in a second", "the paper"), rows) if rows else None
+
+
+RUNS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 12), (13, 128), (129, LONGEST))
+FIGURE_8 = {**OF_FIGURE_8, 1: 0, LONGEST: LONGEST}  # of 45,000 blocks
+
+
+def histogram(f):
+    """Figure 8: which part of the changed blocks is in runs of so many."""
+    def part(counts, least, most):
+        return f"{100 * sum(n for length, n in counts.items() if least <= int(length) <= most) / sum(counts.values()):.1f} %"
+
+    found = {m["changes"]: m["blocks_in_runs_of"] for m in more(f, "figure 8")}
+    paper = {**FIGURE_8, 0: 45000 - sum(FIGURE_8.values())}
+    rows = [(f"{a}" if a == b else f"{a} to {b}", *(part(c, a, b) for c in found.values()), part(paper, a, b) if b in FIGURE_8 else None) for a, b in RUNS]
+    return markdown(("blocks in a row", *found, "the paper's, as far as it says"), rows) if found else None
+
+
+def ways(parts):
+    """Parts by what they are of: "with no limit (in place), at 1 Gbit/s"."""
+    return ", ".join(f"{'with ' if p['link'] == 'none' else 'at '}{LINKS[p['link']]}{' (in place)' if p['method'] != 'dsync' else ''}" for p in parts)
+
+
+def span(parts, name, form):
+    low, high = (form.format(f(p[name] for p in parts)) for f in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def not_had(parts):
+    """Why dsync is not a hundred times as fast: by what its bytes alone cost, of those parts for which that is so, and of the others."""
+    cost, rest = ([p for p in parts if (p["bytes_s"] >= p["hundredth_s"]) == more] for more in (True, False))
+    words = ""
+    if cost:
+        words += (f" The bytes alone cost {span(cost, 'bytes_s', '{:.3f}')} s, more than a hundredth of rsync's time "
+                  f"({span(cost, 'hundredth_s', '{:.3f}')} s): {ways(cost)}.")
+    if rest:
+        words += (f" The bytes alone cost {span(rest, 'bytes_s', '{:.3f}')} s, less than a hundredth of rsync's time "
+                  f"({span(rest, 'hundredth_s', '{:.3f}')} s): {ways(rest)}; dsync took {span(rest, 'seconds', '{:.3f}')} s.")
+    return words
+
+
+def hundred_of(f, case, parts):
+    """What there is to say of one change: whether the paper's factor to rsync is had, and what both read."""
+    rsync = [dict(r, mb=2 * r["gib"] * 2**30 / 1e6) for r in f["rows"] if r["case"] == case and r["method"] == "rsync-in-place"]
+    parts = [dict(p, bytes_s=p["read_s"] + p["sent_s"] + p["journal_s"] + p["write_s"], hundredth_s=p["seconds"] * p["rsync_times"] / 100) for p in parts]
+    had, changed, gib = [p for p in parts if p["rsync_times"] >= 100], rsync[0]["changed_bytes"], rsync[0]["gib"]
+    rates = [dict(mb_per_second=r["mb"] / r["seconds"]) for r in rsync]
+    words = (f"{case[0].upper()}{case[1:]}, {changed // BLOCK:,} blocks, is {changed / gib / 2**30 * 100:.2g} % of {gib:g} GiB. rsync in place took "
+             f"{span(parts, 'rsync_times', '{:.0f}')} times as long as dsync: the hundred is had {ways(had) if had else 'nowhere'}. rsync read "
+             f"{rsync[0]['mb']:,.0f} MB of both disks, at {span(rates, 'mb_per_second', '{:.0f}')} MB/s; `fio` read what has changed at "
+             f"{changed / 1e6 / max(parts[0]['read_s'], 1e-3):.0f} MB/s, and wrote it at {changed / 1e6 / max(parts[0]['write_s'], 1e-3):.0f}."
+             f"{not_had([p for p in parts if p not in had])}{' (A busy machine.)' if f['busy'] else ''}")
+    return textwrap.fill(words, 99)
+
+
+def hundred(f):
+    """The paper's factor to rsync: of each change for which rsync was run."""
+    cases = {}
+    for p in more(f, "parts"):
+        if p["rsync_times"]:
+            cases.setdefault(p["case"], []).append(p)
+    return "\n\n".join(hundred_of(f, case, parts) for case, parts in cases.items())
 
 
 def where(f):
     """Each part of the time of dsync as fio or the link takes it, and what it took from end to end."""
     rows = [(f"{p['case']}, {METHODS[p['method']]}, {LINKS[p['link']]}", p["read_s"], p["sent_s"], p["journal_s"] or None, p["write_s"], p["allowed_s"],
-             p["seconds"], f"{p['rsync_times']:.0f}" if p["rsync_times"] else None) for p in f["more"] if p["what"] == "parts"]
+             p["seconds"], f"{p['rsync_times']:.0f}" if p["rsync_times"] else None) for p in more(f, "parts")]
     return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
 
 
@@ -145,7 +232,8 @@ TABLES = {
                     "guest-written": counted(["written"], ["disk"], "requests"), "guest-cost": cost},
     "grain": {"grain-how": how, "grain": grain},
     "dsync": {"paper-how": how, "paper-change": lambda f: by_link(f, "the paper's change"), "paper-tenth": lambda f: by_link(f, "a tenth of it"),
-              "paper-cases": by_case, "paper-where": where},
+              "paper-cases": by_case, "paper-memory": memory, "paper-traces": traces, "paper-runs": histogram, "paper-where": where,
+              "paper-hundred": hundred},
 }
 
 

@@ -184,6 +184,10 @@ RUBiS, 11 GiB: rsync    | 320
 RUBiS, 11 GiB: copy     | 200
 RUBiS, 11 GiB: dsync    | 3
 """)
+DSYNC.text("the text of figure 5, from SSD to SSD", "MB/s", """
+figure 5: copy      | 90
+figure 5: dsync     | 17
+""")
 DSYNC.text("the text of figure 10, on hard disks", "s",
            "print server, 32 GiB: rsync | 900")
 DSYNC.table("table 1", {"memory": "MiB"}, """
@@ -198,3 +202,19 @@ blockmd5    | 310   | 310
 dsync       | 38    | 310
 """)
 DSYNC.text("summary", "times faster than rsync, up to", "two orders of magnitude | 100")
+# Which of these stand beside a change of bench/paper_dsync, and how many GiB they are of.  Table 2 is
+# of the print server, as the MB of its copy say.  Each of figure 9's 20 runs changed 659 to 3,813
+# blocks, so a tenth of figure 8's 45,000 is the nearest to them.
+DSYNC_CHANGES = {"the paper's change": ("RUBiS, 11 GiB: {}", 11),
+                 "a tenth of it": ("RUBiS, 11 GiB: {}", 11),
+                 "random 10 %": ("random 10 %, 32 GiB: {}", 32),
+                 "print server": ("table 2: {}: time", 32)}
+
+
+def of_dsync_paper(change, method):
+    """The paper's seconds, over its link of 1 Gbit/s, and GiB; None: it has none.  Its dsync wrote
+    in place, and its rsync did not."""
+    name, gib = DSYNC_CHANGES.get(change, ("", None))
+    method = {"hashes": "blockmd5"}.get(method, method.removesuffix("-in-place"))
+    seconds = DSYNC.get(name.format(method))
+    return dict(paper_seconds=seconds, paper_gib=gib if seconds else None)
