@@ -98,6 +98,29 @@ done
 status 2 order $U,4C4C4544-0042-3510-8054-B4C04F4A3132 frisbee.action=load
 check "no file is left of them" [ "$(ls -A "$O" | wc -l)" = 2 ]
 
+echo "== a machine that has two orders, by GRUB: its commands are functions of the shell here"
+played() {	# what GRUB of the machine with UUID $U, serial number 5B4TJ12 and MAC address ...:0a says or boots
+	bash -c 'smbios() { case $3 in --get-uuid) uuid=$UUID ;; *) serial=5B4TJ12 ;; esac; }
+		set() { local word="$*"; printf -v "${word%%=*}" %s "${word#*=}"; }
+		source() { [ ! -e "$O/${1#/orders/}" ] || . "$O/${1#/orders/}"; }
+		linux() { printf "%s\n" "$*"; }; initrd() { :; }; sleep() { :; }; boot() { exit; }
+		net_default_mac=52:54:00:00:00:0a; . "$1"' bash "$TOP/netboot/server/grub.cfg"
+}
+plays() { case $(O=$O UUID=$U played) in *$1*) ;; *) false ;; esac; }
+check "grub.cfg is GRUB's" eval '! command -v grub-script-check > "$T/tools" || grub-script-check "$TOP/netboot/server/grub.cfg"'
+check "one order, by its MAC address" plays frisbee.disk=model:A
+check "one by its UUID" order $U frisbee.action=load frisbee.image=uuid
+check "and one by its MAC address" plays "Two orders for this machine, one of them by its MAC address 52:54:00:00:00:0a: it obeys neither."
+mv "$O/52:54:00:00:00:0a.cfg" "$T/kept"
+check "the one by its UUID" plays frisbee.image=uuid
+check "one by its serial number" order serial:5B4TJ12 frisbee.action=load frisbee.image=serial
+check "and one by its UUID" plays "Two orders for this machine, one of them by its serial number 5B4TJ12: it obeys neither."
+check "taken back" order $U cancel
+check "the one by its serial number" plays frisbee.image=serial
+mv "$T/kept" "$O/52:54:00:00:00:0a.cfg"
+check "and one by its MAC address" plays "one of them by its MAC address"
+check "taken back" order serial:5B4TJ12 cancel
+
 echo "== the file of nodes"
 cat > "$T/a/nodes" << EOF
 # docks

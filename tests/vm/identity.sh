@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Who a machine is: iPXE finds its order by the UUID and by the serial number that SMBIOS has, and by
 # the MAC address of a card that it shares with others; a machine with two orders obeys neither.  The
-# machines have no system in memory here: iPXE says which order it would obey.  vm/secureboot does the
-# same with GRUB.
+# machines have no system in memory here: iPXE says which order it would obey.  GRUB finds its order by
+# UUID in vm/secureboot, and cli/netboot_server plays the rest of its file.
 . "$(dirname "$0")/lib.sh"
 vm_accel
 vm_lan
@@ -24,6 +24,9 @@ vm_order $A frisbee.action=load frisbee.image=a
 vm_order serial:B7 frisbee.action=load frisbee.image=b
 boots $A A7 "OBEYS frisbee.order=.* frisbee.image=a"
 boots $B B7 "OBEYS frisbee.order=.* frisbee.image=b"
+vm_order serial:A7 frisbee.action=load frisbee.image=d
+boots $A A7 "Two orders for this machine, one of them by its serial number A7"
+vm_order serial:A7 cancel
 vm_order $CARD frisbee.action=load frisbee.image=c
 boots $B C7 "OBEYS frisbee.order=.* frisbee.image=c"
 boots $A A7 "Two orders for this machine, one of them by its MAC address"
