@@ -193,6 +193,30 @@ check "by its serial number" eval '[ ! -e "$O/serial:5B4TJ12.ipxe" ] && [ ! -e "
 for m in 52-54-00-00-00-77,../x "$U" 52-54-00-00-00-77,serial:a/b "52-54-00-00-00-77,$U,$U"; do
 	reports "failed: the report names no machine's MAC address" "report $m - done x"
 done
+
+echo "== two machines with one UUID or serial number"
+for key in $U serial:5B4TJ12; do
+	case $key in serial*) own=4c4c4544-0042-3510-8054-b4c04f4a3133,$key ;; *) own=$key,serial:5B4TJ13 ;; esac
+	check "an order by $key" order $key frisbee.action=load
+	number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/$key.ipxe")
+	reports "ok [0-9]*" "report 52-54-00-00-00-81,$own $number loading x"
+	reports "failed: this order is not for this machine: 52-54-00-00-00-81 has $key, too" "report 52-54-00-00-00-82,$own $number loading x"
+	reports "failed: this order is not for this machine: *" "report 52-54-00-00-00-82,$own $number done x"
+	check "its order stays" [ -e "$O/$key.ipxe" ]
+	check "both are noted" [ "$(tail -n 3 "$T/a/reports" | cut -d ' ' -f 2-3 | tr '\n' ' ')" = "52-54-00-00-00-81,$own loading 52-54-00-00-00-82,$own loading 52-54-00-00-00-82,$own done " ]
+	reports "ok [0-9]*" "report 52-54-00-00-00-82,$own - failed of no order"
+	reports "ok [0-9]*" "report 52-54-00-00-00-81,$own $number done x"
+	check "done by the first" [ ! -e "$O/$key.ipxe" ]
+	reports "failed: this order is not for this machine: *" "report 52-54-00-00-00-82,$own $number loading late"
+	check "an order is for any of them again" order $key frisbee.action=load
+	number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/$key.ipxe")
+	reports "ok [0-9]*" "report 52-54-00-00-00-82,$own $number loading x"
+	check "taken back" order $key cancel
+	check "nothing is left of them: $(ls "$O")" [ -z "$(find "$O" -name "$key.seen-*")" ]
+done
+check "an order by one MAC address" order 52:54:00:00:00:81,52:54:00:00:00:82 frisbee.action=load
+number=$(sed -n 's/.*frisbee.order=\([0-9-]*\) .*/\1/p' "$O/52-54-00-00-00-81.ipxe")
+for n in 1 2; do reports "ok [0-9]*" "report 52-54-00-00-00-8$n,$U $number done x"; done
 truncate -s 16M "$T/a/reports"
 reports "ok [0-9]*" "report 52-54-00-00-00-0a - failed y"
 check "the file of reports does not grow for ever" eval '[ "$(wc -l < "$T/a/reports")" = 1 ] && [ -s "$T/a/reports.before" ]'
