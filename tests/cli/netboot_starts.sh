@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A loaded disk starts by itself (netboot/node/starts): the loader at the fallback path, all of it or nothing, and the order of
-# the firmware's entries, as efibootmgr prints them.  vm/starts has a real FAT, firmware and efibootmgr.
+# the firmware's entries, as efibootmgr prints them; and the active partition of an MBR.  vm/starts has a real FAT, firmware
+# and efibootmgr.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "needs root, for a filesystem that is full"
 requires busybox
@@ -72,4 +73,68 @@ check "of an MBR" of 0012abcd-01 "000A "
 check "and of another one of it" of 0012abcd-02 ""
 sed -i '/PXEv4\|HTTPv4/d; s/0005,0001,//' "$RUN/entries"
 check "without a network it is the first" order 0007 0007,0004,0000,0009
+
+echo "== an entry, by a firmware that refuses: the load goes on"
+export NVRAM=$T/nvram DEV=$T/dev
+mkdir -p "$SYS/class/block/sda1" "$SYS/firmware/efi" "$DEV"; echo 1 > "$SYS/class/block/sda1/partition"
+echo "efivarfs $SYS/firmware/efi/efivars efivarfs rw 0 0" > "$PROC/mounts"
+printf 'BootOrder: 0005\nBoot0005* net\tPciRoot(0x0)/MAC(525400000001,1)/IPv4(0.0.0.0)\n' > "$NVRAM"
+esp 4000 debian
+firmware() {	# WHAT WANTED [REFUSED]: efibootmgr refuses an option
+	local got
+	got=$(REFUSED=${3:-none} init 'partitions() { echo sda1; }; tag_of() { echo 22222222-f8eb-4f34-aaea-3ee4af6516a1; }
+		efibootmgr() {
+			case " $* " in *" $REFUSED "*) echo "refused" >&2; return 5 ;; esac
+			case $* in
+			-v) cat "$NVRAM" ;;
+			"-q -C -d $DEV/sda -p 1 -L debian -l "*) printf "Boot0000* debian\tHD(1,GPT,22222222-f8eb-4f34-aaea-3ee4af6516a1,0x800,0xc000)/%s\n" "${10}" >> "$NVRAM" ;;
+			"-q -o "*) sed -i "s/^BootOrder: .*/BootOrder: $3/" "$NVRAM" ;;
+			*) echo "efibootmgr $*" ;;
+			esac
+		}
+		note_partitions; give_entry sda1 '"$T/at; echo goes on")
+	check "$1" [ "$got" = "$2
+goes on" ] || echo "got: $got"
+}
+entries() { [ "$(sed -n 's/^BootOrder: //p' "$NVRAM") $(grep -c debian "$NVRAM")" = "$1" ]; }
+refused="the firmware takes no entry for sda, or not in its order; the disk is started by its place there"
+firmware "one that cannot be read" "the firmware's list of what starts cannot be read or changed" -v
+firmware "one that is full" "$refused" -C
+check "has none" entries "0005 0"
+firmware "one that changes no order" "$refused" -o
+check "has an entry that it does not start" entries "0005 1"
+firmware "at the next load, too" "$refused" -o
+firmware "it starts at the first load that may say so" "the firmware has the entry 0000 for EFI/debian of sda"
+check "it is the same entry" entries "0005,0000 1"
+got=$(cat "$NVRAM")
+vendor ubuntu
+firmware "of two systems" "sda has several systems (debian ubuntu): none is chosen for an entry of the firmware"
+check "nothing is changed" [ "$(cat "$NVRAM")" = "$got" ]
+
+echo "== the active partition of an MBR"
+table() {	# TYPE LINE...: a disk with a loader and these partitions
+	rm -f "$DEV/sda"; truncate -s 40M "$DEV/sda"
+	{ echo "label: $1"; shift; printf '%s\n' "$@"; } | quietly sfdisk "$DEV/sda" || fail sfdisk
+	printf %0440d 7 | dd of="$DEV/sda" conv=notrunc status=none
+}
+active() {	# WHAT BYTE...: those that differ then, as cmp -l has it
+	local what=$1; shift
+	cp "$DEV/sda" "$T/before"
+	got=$(init 'say() { :; }; partitions() { sfdisk -d "$DEV/sda" | sed -n "s|^$DEV/\(sda[0-9]*\) .*|\1|p"; }
+		tag_of() {
+			case $2 in
+			PART_ENTRY_NUMBER) echo "${1#sda}" ;;
+			PART_ENTRY_FLAGS) ! sfdisk -d "$DEV/sda" | grep "^$DEV/$1 " | grep -q bootable || echo 0x80 ;;
+			esac
+		}; activate'; cmp -l "$T/before" "$DEV/sda" | sed 's|^ *||; s|  *| |g')
+	check "$what" [ "$got" = "${*:-}" ] || echo "got: $got"
+}
+one=start=2048,size=8192,type=83 two=start=10240,size=8192,type=7
+table dos "$one" "$two"; active "none is: the first, and nothing else is written" "447 0 200"
+active "and no other one after the next load"
+table dos "$one" "$two,bootable"; active "another one is"
+table dos "$one,bootable" "$two,bootable"; active "two are"
+table dos "2: $two"; active "the first is the second of the table" "463 0 200"
+table dos "$one"; dd if=/dev/zero of="$DEV/sda" bs=440 count=1 conv=notrunc status=none; active "a disk without a loader starts nothing"
+table gpt start=2048,size=8192; active "a GPT's protective MBR"
 finish
