@@ -24,7 +24,8 @@ struct dolly_server_config {
 	uint32_t nodes;       /* the server begins when this many nodes have joined */
 	uint64_t start_us;    /* it begins after this time without the missing nodes; 0: never */
 	uint64_t deadline_us; /* the longest time for which a node may be silent or take
-	                         nothing */
+	                         nothing; also how long the server waits for others before it begins
+	                         when a node has chunks already, of an earlier server */
 	uint64_t slow;        /* bytes a second that a child must take at least; 0: any rate */
 	uint64_t linger_us;   /* the server ends when no node was busy for this time */
 	uint8_t key[MSG_KEY_BYTES]; /* random; of the server, as a parent */

@@ -55,14 +55,39 @@ place_late(struct dolly_server *s)
 	server_read_more(s);
 }
 
+/* A node that has chunks before this server begins has them of one that had begun, and is gone.  Some
+ * of the nodes for which that one waited may have ended since: the others are not waited for long. */
+static void
+look_for_earlier(struct dolly_server *s)
+{
+	for (size_t i = 0; s->beginning.again_us == 0 && i < s->roster.n; i++)
+		if (s->roster.members[i]->have > 0) {
+			s->beginning.again_us = s->now_us;
+			server_tell(s, s->roster.members[i],
+			    "has chunks of an earlier server: the others have --deadline to come");
+		}
+}
+
+static bool
+is_late(const struct dolly_server *s)
+{
+	uint64_t again_us = s->beginning.again_us;
+
+	return (s->cfg.start_us > 0 && s->now_us - s->made_us >= s->cfg.start_us) ||
+	       (again_us > 0 && s->now_us - again_us >= s->cfg.deadline_us);
+}
+
 void
 server_check_begin(struct dolly_server *s)
 {
-	bool late = s->cfg.start_us > 0 && s->now_us - s->made_us >= s->cfg.start_us;
 	uint32_t n = waiting(s);
 
-	if (s->beginning.begun && n > 0)
-		place_late(s);
-	else if (!s->beginning.begun && (n >= s->cfg.nodes || late))
+	if (s->beginning.begun) {
+		if (n > 0)
+			place_late(s);
+		return;
+	}
+	look_for_earlier(s);
+	if (n >= s->cfg.nodes || is_late(s))
 		begin(s);
 }

@@ -23,6 +23,7 @@ struct server_digests {
 /* server_begin.c */
 struct server_beginning {
 	bool begun; /* the first nodes have their places */
+	uint64_t again_us; /* when a node was there that has chunks already; 0: none was */
 };
 
 /* server_suspects.c */

@@ -1560,6 +1560,57 @@ restart_server(uint32_t nodes, uint32_t chunks, unsigned arity, uint64_t start_u
 	push((struct event){ .turn.time = w.now_us, .kind = ACT, .host = w.hosts });
 }
 
+/* Of three nodes behind a server one is gone: it was whole, and has ended, or it has died.  The server is
+ * killed, too, and started again, to wait for all three.  It does not wait for ever, since the two
+ * others have chunks already. */
+static void
+comes_back_for_some(uint32_t chunks, bool was_whole)
+{
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
+	start(3, chunks, ROSTER_MAX);
+	for (uint32_t i = 2; i <= 3; i++)
+		w.hosts[i].put_us = 10 * ACT_US;
+	while (was_whole ? node_over(w.hosts[1].node, &e) == 0 : w.hosts[2].put < chunks / 2)
+		step();
+	if (!was_whole)
+		kill_node(&w.hosts[1]);
+	T_CHECK(w.hosts[2].done_us == 0 && w.hosts[3].done_us == 0);
+	restart_server(3, chunks, 1, 0);
+	uint64_t at_us = w.now_us;
+	while (!dolly_server_has_begun(w.server) && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(w.now_us - at_us >= DEADLINE_US && w.now_us - at_us < 2 * DEADLINE_US);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1 && count_out() == 0);
+	T_CHECK(w.hosts[2].put == chunks && w.hosts[3].put == chunks);
+	end_run();
+}
+
+/* Nodes that have nothing are waited for, however late the last one comes. */
+static void
+first_start_waits(void)
+{
+	struct err e;
+
+	w = (struct world){ .us_a_kb = US_A_KB, .digests = true };
+	start(3, 50, 1);
+	kill_node(&w.hosts[3]);
+	while (w.now_us < 10 * (uint64_t)DEADLINE_US)
+		step();
+	T_CHECK(!dolly_server_has_begun(w.server));
+	w.hosts[3].life = COMEBACKS;
+	come_back(&w.hosts[3]);
+	while (dolly_server_over(w.server, &e) == 0 && w.now_us < FAIL_MOST)
+		step();
+	T_CHECK(dolly_server_over(w.server, &e) == 1);
+	for (uint32_t i = 1; i <= 3; i++)
+		T_CHECK(w.hosts[i].put == 50);
+	end_run();
+}
+
 /* What the server serves is changed while it is sent, and chunks are read again: the server says
  * so and ends, and no node takes two different files for one. */
 static void
@@ -1796,10 +1847,33 @@ dies_before_all_is_said(uint32_t chunks)
 	end_run();
 }
 
+/* The node that a server without --start-after loses when it dies: while another one has chunks, one
+ * dies, too.  Is the server to die now?  No: it would wait for a node that has ended, and those that
+ * wait with it have nothing. */
+static bool
+lose_with_server(enum fate *fates)
+{
+	struct host *has = NULL;
+	struct err e;
+
+	for (uint32_t i = 1; i <= w.nodes; i++) {
+		struct host *h = &w.hosts[i];
+		if (is_gone(h) || h->put == 0 || node_over(h->node, &e) != 0)
+			continue;
+		if (has != NULL) {
+			fates[i] = NEVER_COMES;
+			kill_node(h);
+			return true;
+		}
+		has = h;
+	}
+	return has != NULL;
+}
+
 /* Nodes come, go, hang and wake up, and the server is killed and started again, in an order
  * that a seed says, before it begins, while it sends, and while it lingers.  A server with
- * --start-after always ends, and one without it when all of its nodes have come; whoever
- * stays is whole. */
+ * --start-after always ends, and one without it when all of its nodes have come, or one of
+ * those that are there has chunks; whoever stays is whole. */
 static void
 order_of_events(uint64_t seed)
 {
@@ -1832,9 +1906,10 @@ order_of_events(uint64_t seed)
 				wakes_us[i] = UINT64_MAX;
 				happen(&w.hosts[i], &hangs[i]);
 			}
-		if (dies && after && w.now_us >= death_us) {
+		if (dies && w.now_us >= death_us) {
 			dies = false;
-			restart_server(NODES, CHUNKS, arity, start_us + 3000000);
+			if (after || lose_with_server(fates))
+				restart_server(NODES, CHUNKS, arity, after ? start_us + 3000000 : 0);
 		}
 	}
 	bool ended = T_CHECK(dolly_server_over(w.server, &e) == 1);
@@ -1920,6 +1995,9 @@ main(int argc, char **argv)
 	damaged_and_slow(100);
 	slow_leaves(11, 200, 4);
 	dies_before_all_is_said(7);
+	comes_back_for_some(30, true);
+	comes_back_for_some(30, false);
+	first_start_waits();
 	is_changed(100);
 	comes_back_changed(3, 100);
 	for (enum foe f = SENDS_SLOWLY; f <= FORGES; f++)
