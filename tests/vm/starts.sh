@@ -61,6 +61,10 @@ in_shell first 'efibootmgr | grep Boot' 'BootNext: 0001'
 check "one entry, and the order of the others stays" grep -q -a 'BootOrder: 0001,0002,0003,0000' "$LOGS/first.log"
 check "said once" [ "$(grep -a -c '^says the firmware has' "$LOGS/first.log")" = 1 ]
 
+echo "== a network that is first stays first"
+in_shell first 'efibootmgr -q -b 0003 -B; efibootmgr -q -o 0002,0001,0000; make_it_start' 'says the firmware has the entry 0003 for EFI/debian of vda'
+in_shell first 'efibootmgr' 'BootOrder: 0002,0003,0001,0000'
+
 echo "== the entry of a partition that was on the disk goes with it"
 vm_types first 'disk=vdb; note_partitions; head -c 20000000 /dev/zero > /dev/vdb; blockdev --rereadpt /dev/vdb'
 in_shell first 'make_it_start' "says the firmware's entry 0001 is removed: its partition was on vdb"
