@@ -58,6 +58,8 @@ stream server
 stream-root server
 stream options
 stream fit-lv
+stream bootentry
+capture bootentry
 ACTIONS
 # The words are in three places: where a machine reads them, where orders are written, and in the controller.
 names_in() {	# FILE
@@ -75,6 +77,10 @@ for w in onfail=halt grow=true fit=1 after=halt ask=1; do
 done
 cmdline 'frisbee.newids=yes frisbee.set=a@sda+b@sdb'
 says "new identities of a set, in which one disk names the filesystems of another" "fail frisbee.newids=yes is for one disk, and not for a set" 'check_words; echo on'
+cmdline 'frisbee.personalise=machine-id,uuids frisbee.set=a@sda+b@sdb'
+says "nor those that another disk has" "fail frisbee.personalise=uuids is for one disk, and not for a set" 'check_words; echo on'
+cmdline 'frisbee.personalise=machine-id,ssh-keys frisbee.set=a@sda+b@sdb'
+says "but the system on the first disk is its own" on 'check_words; echo on'
 cmdline 'frisbee.newids=yes frisbee.source=http://boss/a.ndz'
 says "of a disk whose system runs" "fail frisbee.newids=yes has no effect on frisbee.action=stream" 'action=stream; check_words; echo on'
 cmdline 'frisbee.fit=no frisbee.fit-lv=vg/root'
@@ -495,7 +501,7 @@ says "how far it is" "0 % of sda is read
 echo 5 > $T/now; echo 10000000 100000000 > $RUN/amount; read_so_far; echo 15 > $T/now; echo 30000000 100000000 > $RUN/amount; read_so_far
 echo 25 > $T/now; read_so_far"
 cmdline "frisbee.action=capture frisbee.capture=new frisbee.set=a@sda"
-says "of one disk only" "fail frisbee.capture=new has no effect on frisbee.action=capture" 'action=capture; check_words; echo on'
+says "of one disk only" "fail frisbee.capture=new is for one disk, and not for a set that a server receives" 'action=capture; check_words; echo on'
 cmdline "$words"
 says "a receiver that loses its power while it looks at the image is not waited for without end" "$heading
 fail sda is not captured: no answer from 10.9.0.1:51" "$with ANSWER_S=1; nc() { cat > /dev/null; exec sleep 100; }; capture"

@@ -221,7 +221,7 @@ $verified
 fail sda is not captured: imagezip's exit status is 3" 'rc=3;'
 cmdline "$words frisbee.options=--encrypt,k"
 : > "$DEV/tree-sdb1/new.ndz.sig"
-captures "one that is encrypted is not compared" "say the image has no signature, so it is not compared with the disk
+captures "one that is encrypted is not read back" "say the image can have no signature here, so it is not read back and compared
 $heading
 imagezip --progress=3 --encrypt k $DEV/sda $RUN/media/new.ndz
 sda is captured: 77 bytes in disk:MY_IMAGES/new.ndz"
@@ -262,6 +262,8 @@ refused() {	# WHAT SENTENCE SET [ACTION] [WORD]
 refused "an image that is not there" "frisbee.image=disk:MY_IMAGES/none.ndz: 0 files are like this" "$one@sda+disk:MY_IMAGES/none.ndz@sde"
 refused "an image on a disk of the set" "sdb1 is on sdb itself: the image has to be on another disk" "$one@sda+$two@sdb"
 refused "an image that is there already" "there is an image $one: frisbee.capture=replace replaces it" "disk:MY_IMAGES/n.ndz@sda+$one@sde" capture
+cmdline "frisbee.set=disk:MY_IMAGES/n.ndz@sda+$one@sde frisbee.capture=replace"
+says "but if that is meant" "disk disk:MY_IMAGES/n.ndz@sda $one@sde" "action=capture; choose_place; check_words; { $with run_set :; } > $T/set; grep -v '^mount' $T/set; echo \$place \$set"
 refused "two disks of images" "frisbee.set=$one@sda+disk:STICK/b.ndz@sde: the images are on sdb and on sdc" "$one@sda+disk:STICK/b.ndz@sde"
 refused "two kinds of places" "frisbee.set=$one@sda+b.ndz@sde: the images are in several places" "$one@sda+b.ndz@sde"
 refused "captures to a web server" "frisbee.image=http://h/b.ndz: a web server takes no image" "http://u:p@h/b.ndz@sda" capture
