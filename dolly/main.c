@@ -80,7 +80,7 @@ static const struct cli_opt opts[] = {
 	    "any more, and is removed if it holds up others even then",
 	    CLI_SIZE, AT(slow), 1, 1ull << 40, NULL },
 	UINT(OPT_LINGER, "linger", "S",
-	    "serve: at the end, wait S seconds for nodes that join again (5)", linger_s,
+	    "serve: at the end, wait S seconds for nodes that join (5)", linger_s,
 	    0, 1000000),
 	UINT(OPT_PATIENCE, "patience", "S",
 	    "join: wait S seconds for a server that went away; calibrate --listen: wait "

@@ -8,6 +8,7 @@
 enum {
 	SAME_KEPT = 1, /* entries of one node that was cut out again and again: a table says why */
 	ADDRESS_KEPT = 64, /* ... of one address */
+	WORTH_TIMES = 8,   /* so often may an address come and go before it has to get further */
 };
 
 bool
@@ -16,6 +17,30 @@ roster_is_same(const struct member *m, const struct roster_guest *g)
 	if (m->spot.listed != ROSTER_NOT_LISTED && m->spot.listed == g->spot.listed)
 		return true;
 	return m->port == g->port && memcmp(m->address, g->address, sizeof m->address) == 0;
+}
+
+static struct roster_past
+past_of(const struct roster *r, const struct roster_guest *g)
+{
+	struct roster_past p = { 0 };
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct member *m = r->members[i];
+		bool out = m->state == MEMBER_OUT;
+		bool near = memcmp(m->address, g->address, sizeof m->address) == 0;
+		if (!(out && near) && !((out || m->state == MEMBER_LEFT) && roster_is_same(m, g)))
+			continue;
+		p.times = m->past.times + 1 > p.times ? m->past.times + 1 : p.times;
+		p.most = m->past.most > p.most ? m->past.most : p.most;
+		p.most = m->have > p.most ? m->have : p.most;
+	}
+	return p;
+}
+
+bool
+roster_is_worth(const struct member *m)
+{
+	return !m->whole && (m->past.times <= WORTH_TIMES || m->have > m->past.most);
 }
 
 static bool
@@ -87,6 +112,7 @@ new_entry(struct roster *r, struct err *e)
 struct member *
 roster_add(struct roster *r, const struct roster_guest *g, struct err *e)
 {
+	const struct roster_past past = past_of(r, g);
 	struct member *m = find_used(r, g);
 
 	if (m != NULL)
@@ -94,6 +120,7 @@ roster_add(struct roster *r, const struct roster_guest *g, struct err *e)
 	else if ((m = new_entry(r, e)) == NULL)
 		return NULL;
 	m->number = r->joined++;
+	m->past = past;
 	m->spot = g->spot;
 	m->port = g->port;
 	memcpy(m->address, g->address, sizeof m->address);

@@ -41,6 +41,13 @@ enum member_state {
 	MEMBER_OUT,   /* the node has failed, was cut out, or went away: see `why` */
 };
 
+/* Of those who came from the address of a node before it, and were cut out, and of the same node
+ * when it was whole and left. */
+struct roster_past {
+	unsigned times;
+	uint32_t most; /* chunks that one of them had */
+};
+
 struct member {
 	uint32_t id;     /* its index + 1 */
 	uint64_t number; /* members that had joined before it */
@@ -51,6 +58,7 @@ struct member {
 	uint16_t port, version; /* version: of the protocol, that the node speaks */
 	uint8_t key[MSG_KEY_BYTES];
 	struct roster_spot spot;
+	struct roster_past past;
 	uint32_t have; /* chunks that it has installed */
 	uint32_t digests; /* so many were said to it (server_digests.c) */
 	struct judge judge;
@@ -95,6 +103,9 @@ struct roster_guest {
 struct member *roster_add(struct roster *, const struct roster_guest *, struct err *);
 /* Are both the same node: the same place in --nodes, or the same address and port? */
 bool roster_is_same(const struct member *, const struct roster_guest *);
+/* Is the member worth that the server stays for it?  One that is not whole is, but who comes again
+ * and again only when it has got further than before. */
+bool roster_is_worth(const struct member *);
 /* Releases all members; the roster is empty afterwards. */
 void roster_free(struct roster *);
 /* The member with this id, or NULL. */

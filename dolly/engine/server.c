@@ -151,7 +151,7 @@ look_at(struct dolly_server *s, struct member *m)
 
 	if (m->state != MEMBER_TAKES && m->state != MEMBER_WAITS)
 		return;
-	server_note_busy(s);
+	server_note_busy(s, m);
 	/* Until the first nodes get their places, nobody is delayed. */
 	if (s->beginning.begun && silent_us > s->cfg.deadline_us)
 		server_cut(s, m, "it was silent for longer than --deadline");
@@ -187,6 +187,8 @@ dolly_server_deadline(const struct dolly_server *s)
 void
 dolly_server_act(struct dolly_server *s, uint64_t now_us)
 {
+	struct err e;
+
 	s->now_us = now_us;
 	s->act_us = now_us + ACT_US;
 	s->busy = false;
@@ -199,6 +201,8 @@ dolly_server_act(struct dolly_server *s, uint64_t now_us)
 	(void)server_digests_are_due(s);
 	server_say_digests(s);
 	server_read_more(s);
+	if (dolly_server_over(s, &e) == 1)
+		dolly_server_stop(s, "it has come again and again, and has got no further");
 }
 
 void
@@ -219,8 +223,10 @@ server_fail(struct dolly_server *s, const struct err *e)
 }
 
 void
-server_note_busy(struct dolly_server *s)
+server_note_busy(struct dolly_server *s, const struct member *m)
 {
+	if (!roster_is_worth(m))
+		return;
 	s->busy_us = s->now_us;
 	s->busy = true;
 }

@@ -27,7 +27,8 @@ struct dolly_server_config {
 	                         nothing; also how long the server waits for others before it begins
 	                         when a node has chunks already, of an earlier server */
 	uint64_t slow;        /* bytes a second that a child must take at least; 0: any rate */
-	uint64_t linger_us;   /* the server ends when no node was busy for this time */
+	uint64_t linger_us;   /* the server ends when no node was busy for this time, of those
+	                         for which it stays (roster_is_worth()) */
 	uint8_t key[MSG_KEY_BYTES]; /* random; of the server, as a parent */
 };
 

@@ -44,9 +44,9 @@ struct dolly_server {
 	struct roster roster;
 	struct spread *spread;
 	struct wishes wishes;
-	uint64_t now_us, made_us, busy_us; /* busy_us: when a node last waited or took chunks */
+	uint64_t now_us, made_us, busy_us; /* busy_us: when it last was `busy` */
 	uint64_t act_us;                   /* when the server acts again */
-	bool busy;                         /* a node waits or takes chunks now */
+	bool busy;                         /* a node for which it stays waits or takes chunks now */
 	uint64_t sent;                     /* bytes, to all peers */
 	struct err failure;
 	struct server_reading reading;
@@ -66,8 +66,8 @@ void server_tell(struct dolly_server *, const struct member *, const char *what)
 void server_hang_up(struct dolly_server *, struct peer *);
 /* The server has failed, and ends. */
 void server_fail(struct dolly_server *, const struct err *);
-/* A node waits or takes chunks now. */
-void server_note_busy(struct dolly_server *);
+/* This node waits or takes chunks now: the server stays, if the node is worth it. */
+void server_note_busy(struct dolly_server *, const struct member *);
 
 /* --- server_read.c --- */
 

@@ -76,7 +76,7 @@ enter(struct dolly_server *s, const struct dolly_server_guest *g, struct err *e)
 	m->version = j->version;
 	m->digests = 0;
 	m->heard_us = s->now_us;
-	server_note_busy(s);
+	server_note_busy(s, m);
 	m->peer = j->peer;
 	memcpy(m->name, j->name, sizeof m->name);
 	memcpy(m->key, g->key, sizeof m->key);
