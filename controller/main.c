@@ -48,6 +48,8 @@ static const struct cli_opt own_opts[] = {
 	    CLI_UINT, AT(control.up_port), 1, UINT16_MAX, NULL },
 	{ 305, "master", "SOCKET", "let the mfrisbeed send that listens there (--local); by default one is started",
 	    CLI_STR, AT(control.master), 0, 0, NULL },
+	{ 308, "store", "DIR|URL", "send images of this store, too, as store:NAME and store:NAME:VERSION",
+	    CLI_STR, AT(control.store), 0, 0, NULL },
 	{ 'd', "debug", NULL, "log more", CLI_FLAG, AT(control.debug), 0, 0, NULL },
 	{ 'q', "quiet", NULL, "log only what went wrong", CLI_FLAG, AT(control.quiet), 0, 0, NULL },
 	{ 306, "syslog", NULL, "log to syslog instead of stderr", CLI_FLAG, AT(control.syslog), 0, 0, NULL },

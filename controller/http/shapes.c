@@ -151,6 +151,8 @@ shapes_images(const struct images *x)
 	json_end(j);
 	if (x->why[0] != '\0')
 		json_string(j, "away", x->why);
+	else
+		put_texts(j, x->said, (const char *const[]){ "away", NULL });
 	json_end(j);
 	return j;
 }

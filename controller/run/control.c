@@ -399,6 +399,7 @@ open_servers(struct control *c, const struct control_config *config, struct err 
 {
 	struct servers_config s = { .master = config->master,
 		.images = c->at.images,
+		.store = config->store,
 		.state = c->at.state,
 		.address = c->at.address,
 		.group = c->at.group,

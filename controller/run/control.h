@@ -17,6 +17,7 @@ struct control_config {
 	const char *token_file; /* or NULL: "token" in the state folder, which is made */
 	const char *address;    /* of this host on the nodes' network, or NULL: as netboot/setup has it */
 	const char *master;     /* socket of an mfrisbeed, or NULL: one is started for this controller */
+	const char *store;      /* of its images, or NULL */
 	const char *group;      /* multicast group of its first session, or NULL: the usual one */
 	const char *rate;       /* of each session, or NULL */
 	const char *group_key;  /* a file, or NULL */

@@ -99,8 +99,8 @@ find_groups(struct places *p, const struct control_config *c, struct err *e)
 {
 	uint8_t g[4];
 
-	if (c->master != NULL && (c->group != NULL || c->port != 0))
-		return err_set(e, ERR_USAGE, "with --master, the configuration of that mfrisbeed has group and port");
+	if (c->master != NULL && (c->group != NULL || c->port != 0 || c->store != NULL))
+		return err_set(e, ERR_USAGE, "with --master, the configuration of that mfrisbeed has group, port and store");
 	p->group = c->group != NULL ? c->group : "239.192.77.1";
 	p->port = (uint16_t)(c->port != 0 ? c->port : CONTROL_GROUP_PORT);
 	if (addr_parse(p->group, g, e) != 0)

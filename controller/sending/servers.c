@@ -446,6 +446,7 @@ write_config(struct servers *x, struct err *e)
 	int rc = 0;
 
 	if (statements_write(&text, e, "images %s", x->c.images) != 0 ||
+	    (x->c.store != NULL && statements_write(&text, e, "store %s", x->c.store) != 0) ||
 	    statements_write(&text, e, "group %s count=%d port=%u+", x->c.group, SWAP_RUNNING_MAX,
 		x->c.port) != 0 ||
 	    statements_write(&text, e, "interface %s", x->c.address) != 0 ||

@@ -13,6 +13,7 @@ struct servers;
 struct servers_config {
 	const char *master;        /* its socket; NULL: one is started that serves this controller alone */
 	const char *state, *images; /* folders, for that one */
+	const char *store;         /* of images, for that one, or NULL */
 	const char *address;       /* of this host, that it sends from */
 	const char *group;         /* the first one of that one's sessions */
 	uint16_t port;             /* of that group; each next one has the next port */

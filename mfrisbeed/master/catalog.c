@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/replace.h"
+#include "emustore/store/name.h"
 
 /* May a part of a name, which has n bytes, be that of a file or folder?  It must not be empty or begin
  * with a dot, nor end as the name of a file that is still being written (replace.h): nobody has verified what
@@ -102,19 +103,38 @@ named(const struct settings *s, const char *name)
 	return NULL;
 }
 
+/* The store is asked for it when it is opened. */
+static int
+find_stored(struct catalog_entry *x, const struct settings *s, const char *place, struct err *e)
+{
+	x->place = strdup(place);
+	x->store = strdup(s->store);
+	return x->place != NULL && x->store != NULL ? 0 : err_nomem(e, place);
+}
+
+/* The name of the store's image for which a name of an image stands; NULL: it stands for none. */
+static const char *
+in_store(const struct settings *s, const char *name)
+{
+	const size_t n = sizeof SETTINGS_IN_STORE - 1;
+	struct store_name ignored;
+	struct err why;
+
+	return s->store != NULL && strncmp(name, SETTINGS_IN_STORE, n) == 0 &&
+	               store_name_get(&ignored, name + n, &why) == 0
+	           ? name + n
+	           : NULL;
+}
+
 static int
 find_named(struct catalog_entry *x, const struct settings *s,
     const struct settings_image *image, struct err *e)
 {
+	if (image->in_store)
+		return find_stored(x, s, image->place, e);
 	x->place = strdup(image->place);
 	if (x->place == NULL)
 		return err_nomem(e, image->name);
-	if (image->in_store) {
-		x->store = strdup(s->store);
-		if (x->store == NULL)
-			return err_nomem(e, image->name);
-		return 0; /* the store is asked for it when it is opened */
-	}
 	return describe_and_close(x,
 	    open(image->place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
 	    image->name, e);
@@ -135,10 +155,12 @@ catalog_find(
     struct catalog_entry *x, const struct settings *s, const char *name, struct err *e)
 {
 	const struct settings_image *image = named(s, name);
+	const char *stored = image == NULL ? in_store(s, name) : NULL;
 
 	*x = (struct catalog_entry){ 0 };
-	int rc = image != NULL ? find_named(x, s, image, e)
-	                       : find_in(x, s->folder, name, e);
+	int rc = image != NULL    ? find_named(x, s, image, e)
+	         : stored != NULL ? find_stored(x, s, stored, e)
+	                          : find_in(x, s->folder, name, e);
 	if (rc != 0 && image == NULL && e->kind == ERR_ABSENT && s->uploads != NULL) {
 		catalog_entry_free(x);
 		rc = find_in(x, s->uploads, name, e);
@@ -181,7 +203,7 @@ is_hidden(const struct settings *s, const char *folder, const char *name)
 	struct catalog_entry x = { 0 };
 	struct err ignored;
 
-	if (named(s, name) != NULL)
+	if (named(s, name) != NULL || in_store(s, name) != NULL)
 		return true;
 	bool hidden = folder == s->uploads && s->folder != NULL &&
 	              find_in(&x, s->folder, name, &ignored) == 0;
@@ -262,8 +284,23 @@ list_folder(struct listing *l, const char *folder, struct err *e)
 	return rc;
 }
 
+/* Lists what the store has, unless the configuration has the name. */
+static int
+list_store(struct listing *l, const struct buf *stored, struct err *e)
+{
+	char name[sizeof SETTINGS_IN_STORE + STORE_NAME_MAX + 16];
+	int rc = 0;
+
+	for (size_t at = 0, n; rc == 0 && at < stored->len; at += n) {
+		n = strlen((const char *)stored->base + at) + 1;
+		snprintf(name, sizeof name, SETTINGS_IN_STORE "%s", (const char *)stored->base + at);
+		rc = named(l->settings, name) != NULL ? 0 : list_name(l, name, e);
+	}
+	return rc;
+}
+
 int
-catalog_each(const struct settings *s,
+catalog_each(const struct settings *s, const struct buf *stored,
     void (*each)(void *arg, const char *name, const struct catalog_entry *), void *arg,
     bool *more, struct err *e)
 {
@@ -272,6 +309,8 @@ catalog_each(const struct settings *s,
 
 	for (size_t i = 0; rc == 0 && i < s->nimages; i++)
 		rc = list_name(&l, s->images[i].name, e);
+	if (rc == 0 && stored != NULL)
+		rc = list_store(&l, stored, e);
 	if (rc == 0 && s->folder != NULL)
 		rc = list_folder(&l, s->folder, e);
 	if (rc == 0 && s->uploads != NULL)
@@ -326,6 +365,8 @@ catalog_upload_path(char **path, bool *replaces, const struct settings *s, const
 		    "%s: is not the name of a file in a folder, or ends in %s as unfinished "
 		    "files do",
 		    name, REPLACE_PARTIAL);
+	if (in_store(s, name) != NULL)
+		return err_set(e, ERR_USAGE, "%s: is the name of an image in the store", name);
 	if (named(s, name) != NULL)
 		return err_set(e, ERR_USAGE,
 		    "%s: is the name of an image in the configuration, which no upload replaces",

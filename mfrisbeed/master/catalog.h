@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "common/base/buf.h"
 #include "mfrisbeed/master/settings.h"
 
 struct catalog_entry {
@@ -20,16 +21,17 @@ struct catalog_entry {
 
 /* Finds the image with this name; catalog_entry_free() releases the entry.  A name of a file
  * below `images` or `uploads` cannot lead out of that folder, whatever dots and links are in
- * it, and is never that of a file that is still being written (output.h).  ERR_ABSENT: there is
+ * it, and is never that of a file that is still being written (output.h).  Whether the store has an
+ * image is asked when it is opened.  ERR_ABSENT: there is
  * no such image; ERR_IO; ERR_NOMEM. */
 int catalog_find(
     struct catalog_entry *, const struct settings *, const char *name, struct err *);
-/* Calls each() for the images that have names: those of the configuration, and the files
- * below `images` and `uploads` whose names end in .ndz, at most CATALOG_MOST.  The entry is
- * each()'s until it returns.  *more: there may be others, here or at a parent.  ERR_IO: one of
+/* Calls each() for the images that have names: those of the configuration, those of the store, and
+ * the files below `images` and `uploads` whose names end in .ndz, at most CATALOG_MOST.  `stored` has
+ * the names that the store has (storelist.h); NULL: none.  The entry is each()'s until it returns.  *more: there may be others, here or at a parent.  ERR_IO: one of
  * the two folders cannot be read; ERR_NOMEM. */
 enum { CATALOG_MOST = 4096 };
-int catalog_each(const struct settings *,
+int catalog_each(const struct settings *, const struct buf *stored,
     void (*each)(void *arg, const char *name, const struct catalog_entry *), void *arg,
     bool *more, struct err *);
 /* Releases the strings; the entry is all zeros afterwards. */

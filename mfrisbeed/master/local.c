@@ -20,6 +20,7 @@
 #include "mfrisbeed/master/names.h"
 #include "mfrisbeed/master/note.h"
 #include "mfrisbeed/master/slots.h"
+#include "mfrisbeed/master/storelist.h"
 
 /* ANSWERED: by more than that it is done. */
 enum { CALLERS_MAX = 32, FIRST_US = 10000000, ANSWERED = 2 };
@@ -29,8 +30,8 @@ struct local_caller {
 	size_t have;
 	char in[LOCAL_LINE_BYTES];
 	bool greeted, watches;
-	bool waits; /* until the parent has answered, or the history, to be told about `asked` */
-	uint64_t ticket; /* of a question to the history; 0: it has asked the parent */
+	bool waits; /* until the parent has answered, the store, or the history, to be told about `asked` */
+	uint64_t ticket; /* of a question to the history; 0: it has asked the parent or the store */
 	struct local_request asked;
 	uint64_t told; /* sessions_changes() when it was told last */
 	struct buf out;
@@ -43,6 +44,7 @@ struct local {
 	struct sessions *sessions;
 	struct parents *parents;
 	struct history *history;
+	struct storelist *stored;
 	uint64_t last_ticket;
 };
 
@@ -271,24 +273,37 @@ put_image(void *arg, const char *name, const struct catalog_entry *x)
 	json_end(j);
 }
 
-/* Answers with all images.  Errors of catalog_each(). */
+static void
+put_more(struct json *j, bool more, const struct err *away)
+{
+	json_end(j);
+	json_bool(j, "more", more || away->kind != ERR_NONE);
+	if (away->kind != ERR_NONE)
+		json_string(j, "away", away->text);
+	json_end(j);
+}
+
+/* Answers with all images, when the store has answered.  Errors of catalog_each(). */
 static int
 list(struct local *x, struct local_caller *c, struct err *e)
 {
-	struct json *j = json_new();
+	const char *store = x->settings->store;
+	const struct buf *stored = NULL;
+	struct err away = { .kind = ERR_NONE };
 	bool more;
 
+	if (store != NULL && storelist_ask(x->stored, store, c->waits, &stored, &away) == 0)
+		return 0;
+	struct json *j = json_new();
 	json_one_line(j);
 	json_object(j, NULL);
 	json_bool(j, "ok", true);
 	json_array(j, "images");
-	if (catalog_each(x->settings, put_image, j, &more, e) != 0) {
+	if (catalog_each(x->settings, stored, put_image, j, &more, e) != 0) {
 		json_free(j);
 		return -1;
 	}
-	json_end(j);
-	json_bool(j, "more", more);
-	json_end(j);
+	put_more(j, more, &away);
 	send_json(c, j);
 	return ANSWERED;
 }
@@ -339,7 +354,7 @@ greet(struct local_caller *c, uint64_t version, struct err *e)
 	return 1;
 }
 
-/* 1 or ANSWERED: it is done; 0: it has to wait for the parent, or the history; -1: the error says why
+/* 1 or ANSWERED: it is done; 0: it has to wait for the parent, the store or the history; -1: the error says why
  * not. */
 static int
 act(struct local *x, struct local_caller *c, const struct local_request *q, struct err *e)
@@ -443,6 +458,8 @@ local_tell(struct local *x)
 
 	if (x == NULL)
 		return;
+	if (storelist_collect(x->stored))
+		local_again(x);
 	for (; history_answer(x->history, &ticket, &told, &e); free(told))
 		take_answer(x, ticket, told, &e);
 	for (struct caller *a = border_first(x->border), *next; a != NULL; a = next) {
@@ -530,7 +547,9 @@ local_new(struct local **out, struct loop *loop, const char *path, int listener,
 	*x = (struct local){ .settings = settings, .sessions = sessions, .parents = parents,
 		.history = history };
 	border.arg = x;
-	if (border_open(&x->border, loop, &border, e) != 0) {
+	if (storelist_new(&x->stored, loop, e) != 0 ||
+	    border_open(&x->border, loop, &border, e) != 0) {
+		storelist_free(x->stored);
 		free(x);
 		return -1;
 	}
@@ -544,5 +563,6 @@ local_free(struct local *x)
 	if (x == NULL)
 		return;
 	border_close(x->border);
+	storelist_free(x->stored);
 	free(x);
 }

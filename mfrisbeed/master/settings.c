@@ -25,7 +25,7 @@ enum {
 #define UPLOAD_MAX_DEFAULT UINT64_C(20000000000) /* as that of Emulab's master */
 #define RATE_MAX UINT64_C(1000000000000)
 static const char state_default[] = "/var/lib/mfrisbeed";
-static const char in_store[] = "store:";
+static const char in_store[] = SETTINGS_IN_STORE;
 
 static int
 set_text(char **to, const char *text, struct err *e)
@@ -290,7 +290,7 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 		    "%s: there is no \"allow\", so all requests would be refused",
 		    name);
 	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL &&
-	    s->parent_folder == NULL)
+	    s->parent_folder == NULL && s->store == NULL)
 		return err_set(e, ERR_USAGE,
 		    "%s: it names neither images nor a folder for them", name);
 	return 0;

@@ -2,7 +2,7 @@
  *
  *	image NAME PATH|store:NAME[:VERSION]	an image that clients ask for by NAME
  *	images FOLDER				every file below it, by its path there
- *	store DIR				where images of `store:` are
+ *	store DIR				where images of `store:` are; all of it is served by store:NAME[:VERSION]
  *	group ADDRESS [count=N] [port=N|N+]	sessions are at this group and the next ones
  *	interface NAME				the interface that sessions use
  *	allow NET [load|upload|replace|all] [token=FILE] [NAMES...]	who may do what with which images
@@ -22,6 +22,9 @@
 #include "common/base/err.h"
 #include "common/net/allow.h"
 #include "frisbeed/relay/fetch.h"
+
+/* How the name of an image of the store begins. */
+#define SETTINGS_IN_STORE "store:"
 
 struct settings_image {
 	char *name;

@@ -16,7 +16,9 @@ tries() { api GET "/api/v1/nodes/$1" | field try; }
 all_went_on() { ends && disk_is_loaded node1 && disk_is_loaded node2 && [ "$(tries node1)$(tries node2)" = 11 ]; }
 
 echo "== a process that sends is killed"
-controller_up -i 10.9.0.1 -W 20M --patience=60
+random_bytes 2M 9 > "$T/stored"; "$BIN/imagezip" -q -r "$T/stored" "$T/stored.ndz" || fail imagezip
+"$BIN/emustore" -q -s "$T/mystore" init && "$BIN/emustore" -q -s "$T/mystore" put lab/web "$T/stored.ndz" || fail emustore
+controller_up -i 10.9.0.1 -W 20M --patience=60 --store="$T/mystore"
 begin 'node[1-2]'; at=$(place)
 check "group and port are those of the first session: $at" grep -q "frisbee.group=239.192.77.1 frisbee.port=7701" <<< "$at"
 before=$(servers)
@@ -25,6 +27,21 @@ check "frisbeed" kill -9 "$before"
 check "another one takes its place" soon eval '[ -n "$(servers)" -a "$(servers)" != "$before" ]'
 check "and the nodes go on" all_went_on
 check "it ends then" soon eval '[ -z "$(servers)" ]'
+
+echo "== images of a store"
+images() { api GET /api/v1/images > "$T/out"; json -1 "$T/out" "$@"; }
+check "are listed, with their versions" images 'images[#]=3' 'images[name=store:lab/web].store=lab/web' 'images[name=store:lab/web:1].store=lab/web:1'
+swapin node3 store:lab/web > "$T/out" 2> "$T/err"; rc=$?
+check "the latest is loaded" eval '[ $rc = 0 ] && cmp -s "$T/stored" "$T/machines/node3/disk"'
+"$BIN/emustore" -q -s "$T/mystore" put lab/web "$NET/images/lab.ndz" || fail emustore
+check "another version is there at once" images 'images[#]=4' 'images[name=store:lab/web:2].store=lab/web:2'
+swapin node3 store:lab/web:3 > "$T/out" 2> "$T/err"; check "one that is not there: 2" [ $? = 2 ]
+rm "$T/machines/node3/disk"; swapin node3 store:lab/web:1 > "$T/out" 2> "$T/err"; rc=$?
+check "an old one is loaded" eval '[ $rc = 0 ] && cmp -s "$T/stored" "$T/machines/node3/disk"'
+mv "$T/mystore" "$T/gone"
+check "a store that is gone: what it had is listed still, and why" images 'images[#]=4' 'away~mystore'
+mv "$T/gone" "$T/mystore"
+check "until it is there" eval 'images "images[#]=4" && ! grep -q away "$T/out"'
 
 echo "== mfrisbeed is killed"
 begin 'node[1-2]'; at=$(place); before=$(master_pid)
@@ -49,7 +66,7 @@ echo "== who has loaded what is in mfrisbeed's history, once"
 told() { "$BIN/mfrisbeed" --report --json -c "$STATE/mfrisbeed.conf"; }
 has() { [ "$(told | grep -c "$1")" = "$2" ]; }	# TEXT COUNT
 check "each node of three sessions" soon eval 'has "\"node\": \"node1\"" 3 && has "\"node\": \"node2\"" 3'
-check "as one load each" has '"kind": "load"' 6
+check "as one load each" has '"kind": "load"' 8
 check "with the bytes that the session of its image has counted" [ "$(told | grep -c '"bytes": 2[0-9]\{7\}')" -ge 2 ]
 whole() { api GET "/api/v1/sessions/1" > "$T/out"; json -1 "$T/out" 'members[#]=2' 'members[name=node1].phase=done' 'members[name=node1].session=1' 'members[1].phases.loading>0'; }
 check "a session has its nodes, although they were in others since" whole
@@ -60,7 +77,7 @@ kill -CONT "$before"
 check "until it answers" soon eval 'whole && ! grep -q away "$T/out"'
 controller_again
 check "and after a kill of the controller, too" soon eval 'whole && ! grep -q away "$T/out"'
-check "nothing is told twice" has '"kind": "load"' 6
+check "nothing is told twice" has '"kind": "load"' 8
 
 echo "== what one session is told"
 rm -f "$T"/machines/*/disk; touch "$T"/machines/node{2,3}/unplugged
@@ -144,7 +161,7 @@ kill -STOP "$MASTER"
 check "one that hangs is waited for, and then said" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "away~it does not answer"'
 kill -CONT "$MASTER"
 check "until it answers" soon eval '! api GET /api/v1/images | grep -q away'
-check "status 2 with --group, which that one's configuration has" eval '"$BIN/controllerd" -i 10.9.0.1 --master="$T/sock" --group=239.1.1.1 "$NET" 2>&1 | grep -q "with --master, the configuration"'
+for option in --group=239.1.1.1 --store="$T"; do check "status 2 with $option, which that one's configuration has" eval '"$BIN/controllerd" -i 10.9.0.1 --master="$T/sock" "$option" "$NET" 2>&1 | grep -q "with --master, the configuration"'; done
 
 echo "== two controllers at one mfrisbeed"
 SECOND=$T/second

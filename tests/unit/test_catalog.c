@@ -1,4 +1,4 @@
-/* The list of a master's images: those of the configuration and of its folders, each once; what is hidden, is not
+/* The list of a master's images: those of the configuration, of its store and of its folders, each once; what is hidden, is not
  * finished, or is outside, is in no list; and there are no more than fit. */
 #include "mfrisbeed/master/catalog.h"
 
@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mfrisbeed/master/storelist.h"
 #include "tests/unit/scratch.h"
 
 static char listed[4000];
 static unsigned nlisted;
 static struct err e;
+static const struct buf *stored; /* what the store has */
 
 static void
 see(void *arg, const char *name, const struct catalog_entry *x)
@@ -45,7 +47,7 @@ list(const char *more_statements)
 	listed[0] = '\0';
 	nlisted = 0;
 	T_CHECK(settings_parse(&s, text, strlen(text), "conf", &e) == 0);
-	int rc = catalog_each(&s, see, NULL, &more, &e);
+	int rc = catalog_each(&s, stored, see, NULL, &more, &e);
 	settings_free(&s);
 	return rc == 0 ? more : -1;
 }
@@ -70,6 +72,56 @@ test_each_once(void)
 	snprintf(named, sizeof named, "image b.ndz %s\n", in_scratch("images/c.img"));
 	T_CHECK(list(named) == 0);
 	T_CHECK(strcmp(listed, "b.ndz 3;a.ndz 3;link.ndz 3;sub/c.ndz 3;tosub/c.ndz 3;up.ndz 3;") == 0);
+}
+
+/* What the store has is listed without a statement, once; no file stands for such a name. */
+static void
+test_store(void)
+{
+	static const char names[] = "lab/web\0lab/web:1\0lab/web:2\0win\0win:1";
+	const struct buf all = { .base = (uint8_t *)names, .len = sizeof names };
+	static const char *const bad[] = { "store:", "store:../a", "store:a:x", "store:.a" };
+	struct catalog_entry x;
+	struct settings s;
+	char text[600], *path;
+	bool replaces;
+
+	stored = &all;
+	put("images/store:win.ndz"), put("images/store:win-.a.ndz");
+	T_CHECK(list("store /db\nimage store:win:1 store:old\n") == 0);
+	T_CHECK(strcmp(listed, "store:win:1 old;store:lab/web lab/web;store:lab/web:1 lab/web:1;store:lab/web:2 lab/web:2;"
+			       "store:win win;a.ndz 3;b.ndz 3;link.ndz 3;sub/c.ndz 3;tosub/c.ndz 3;up.ndz 3;") == 0);
+	T_CHECK(list("") == 0 && strstr(listed, "web") == NULL && strstr(listed, "store:win.ndz 3;") != NULL);
+	stored = NULL;
+	remove(in_scratch("images/store:win.ndz")), remove(in_scratch("images/store:win-.a.ndz"));
+	snprintf(text, sizeof text, "store /db\nuploads %s\ngroup 239.1.1.1\nallow 127.0.0.1\n", in_scratch("uploads"));
+	T_CHECK(settings_parse(&s, text, strlen(text), "conf", &e) == 0);
+	T_CHECK(catalog_find(&x, &s, "store:any:7", &e) == 0 && strcmp(x.store, "/db") == 0 && strcmp(x.place, "any:7") == 0);
+	catalog_entry_free(&x);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		T_CHECK(catalog_find(&x, &s, bad[i], &e) != 0 && e.kind == ERR_ABSENT);
+	T_CHECK(catalog_upload_path(&path, &replaces, &s, "store:any", &e) != 0 && e.kind == ERR_USAGE);
+	settings_free(&s);
+}
+
+/* A store that cannot be read is asked in another thread, and the answer says so; whoever asks next asks it anew. */
+static void
+test_no_store(void)
+{
+	const struct buf *names;
+	struct storelist *x;
+	struct loop loop;
+
+	T_CHECK(loop_open(&loop, &e) == 0 && storelist_new(&x, &loop, &e) == 0);
+	for (int i = 0; i < 2; i++) {
+		T_CHECK(storelist_ask(x, in_scratch("nostore"), false, &names, &e) == 0);
+		while (!storelist_collect(x))
+			loop_once(&loop, -1);
+		T_CHECK(storelist_ask(x, in_scratch("nostore"), true, &names, &e) == 1);
+		T_CHECK(names->len == 0 && e.kind == ERR_IO && strstr(e.text, "nostore") != NULL);
+	}
+	storelist_free(x);
+	loop_close(&loop);
 }
 
 static void
@@ -108,6 +160,8 @@ main(void)
 {
 	scratch_init();
 	test_each_once();
+	test_store();
+	test_no_store();
 	test_path_of_folder();
 	test_more();
 	return t_done();
