@@ -96,6 +96,7 @@ struct making {
 	const struct request *r;
 	struct json *j;
 	struct swap_now now;
+	unsigned members; /* that were added */
 };
 
 static int
@@ -123,9 +124,10 @@ add_node(void *arg, const struct swap_node *n, struct err *e)
 static int
 add_member(void *arg, const struct swap_node *n, struct err *e)
 {
-	const struct making *m = arg;
+	struct making *m = arg;
 	const struct swap_node *now = swap_find_node(m->x->c.w, n->name);
 
+	m->members++;
 	return add_node(arg, now != NULL && now->session == n->session ? now : n, e);
 }
 
@@ -137,7 +139,24 @@ add_members(struct making *m, uint32_t id, struct err *e)
 
 	for (size_t i = 0; i < jtree_count(all); i++)
 		shapes_member(m->j, jtree_get(jtree_at(all, i), "node"));
+	m->members = (unsigned)jtree_count(all);
 	return jtree_count(all) > 0 ? 0 : swapdb_members(m->x->c.state, id, add_member, m, e);
+}
+
+/* Says why nodes of a session that has ended are missing.  A history that was deleted, or is that of
+ * another mfrisbeed, answers without them. */
+static void
+add_away(struct making *m, const struct swap_session *s)
+{
+	char text[200];
+
+	if (m->r->why[0] != '\0')
+		json_string(m->j, "away", m->r->why);
+	if (m->r->said == NULL || s->nodes != NULL || m->members >= s->total)
+		return;
+	snprintf(text, sizeof text,
+	    "mfrisbeed's history does not have all nodes of this session: %u of %u are here", m->members, s->total);
+	json_string(m->j, "away", text);
 }
 
 /* One session with all that is known of it. */
@@ -154,8 +173,7 @@ add_whole(void *arg, const struct swap_session *s, struct err *e)
 	if (s->nodes == NULL)
 		rc = add_members(m, s->id, e);
 	json_end(m->j);
-	if (m->r->why[0] != '\0')
-		json_string(m->j, "away", m->r->why);
+	add_away(m, s);
 	shapes_samples(m->j, s);
 	json_end(m->j);
 	return rc;

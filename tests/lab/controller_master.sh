@@ -78,6 +78,9 @@ check "until it answers" soon eval 'whole && ! grep -q away "$T/out"'
 controller_again
 check "and after a kill of the controller, too" soon eval 'whole && ! grep -q away "$T/out"'
 check "nothing is told twice" has '"kind": "load"' 8
+"$PYTHON" -E -S -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1], 60); d.execute("DELETE FROM event"); d.commit()' "$STATE/mfrisbeed/history.db" || fail "the history"
+check "a history that was deleted: nodes are missing, which is said" eval 'api GET /api/v1/sessions/1 > "$T/out"; json -1 "$T/out" "members[#]=0" "away~history does not have all nodes of this session: 0 of 2 are here"'
+check "the last session has them here" eval 'api GET "/api/v1/sessions/$id" > "$T/out"; json -1 "$T/out" "members[#]=2" && ! grep -q away "$T/out"'
 
 echo "== what one session is told"
 rm -f "$T"/machines/*/disk; touch "$T"/machines/node{2,3}/unplugged
