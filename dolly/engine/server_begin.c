@@ -60,9 +60,11 @@ place_late(struct dolly_server *s)
 static void
 look_for_earlier(struct dolly_server *s)
 {
-	for (size_t i = 0; s->beginning.again_us == 0 && i < s->roster.n; i++)
+	struct server_beginning *b = &s->beginning;
+
+	for (size_t i = 0; b->again_us == 0 && i < s->roster.n; i++)
 		if (s->roster.members[i]->have > 0) {
-			s->beginning.again_us = s->now_us;
+			b->again_us = s->now_us;
 			server_tell(s, s->roster.members[i],
 			    "has chunks of an earlier server: the others have --deadline to come");
 		}
