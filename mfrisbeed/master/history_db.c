@@ -33,10 +33,24 @@ static const char nodes[] =
     "PRAGMA user_version = 2;"
     "COMMIT;";
 
+/* For who only reads one of version 1: it looks like this one. */
+static const char seen_as_nodes[] =
+    "CREATE TEMP VIEW event AS SELECT *, '' AS holder, '' AS node, 0 AS tries FROM main.event;";
+
+static int
+bring_up(struct db *db, bool write, struct err *e)
+{
+	static const char *const upgrade[VERSION] = { schema, nodes }, *const none[VERSION] = { NULL };
+	struct err ignored;
+
+	if (!write && db_upgrade(db, none, 1, &ignored) == 0)
+		return db_run(db, seen_as_nodes, e);
+	return db_upgrade(db, write ? upgrade : none, VERSION, e);
+}
+
 int
 history_db_open(struct db *db, const char *folder, bool write, struct err *e)
 {
-	static const char *const upgrade[VERSION] = { schema, nodes }, *const none[VERSION] = { NULL };
 	char path[PATH_BYTES];
 	int flags = write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
@@ -45,8 +59,7 @@ history_db_open(struct db *db, const char *folder, bool write, struct err *e)
 		return -1;
 	if (!write && access(path, F_OK) != 0 && errno == ENOENT)
 		return err_set(e, ERR_ABSENT, "%s: nothing was noted yet", path);
-	if (db_open(db, path, flags, WAIT_MS, e) != 0 ||
-	    db_upgrade(db, write ? upgrade : none, VERSION, e) != 0)
+	if (db_open(db, path, flags, WAIT_MS, e) != 0 || bring_up(db, write, e) != 0)
 		return err_ctx(e, "%s", path);
 	return 0;
 }
