@@ -50,6 +50,18 @@ for way in --chain --tree=2; do
 	check "it sent what was missing" [ "$(stat_of "$T/table" bytes_sent)" -lt $((${way: -1} == 2 ? size * 19 / 10 : size * 95 / 100)) ]
 done
 
+echo "== a node has died with the server, which comes back without --start-after"
+first=$(received 2)
+server --wait 2 "$T/disk.ndz"
+join 1; join 2
+until_received 2 $((first + size / 4))
+kill -KILL "${LOADS[1]}"; wait "${LOADS[1]}" 2> /dev/null
+killed
+server --wait 2 --deadline 2 "$T/disk.ndz"
+wait "${LOADS[2]}"; check "node 2 is whole" [ $? = 0 ]
+check "node 2 has the disk" cmp "$T/disk" "$T/d2"
+wait $SERVER; check "the server ends" [ $? = 0 ]
+
 echo "== one that comes back with another image"
 cp "$T/disk" "$T/other"; spoil_byte "$T/other" 5000
 "$BIN/imagezip" -q -r "$T/other" "$T/other.ndz" || fail "imagezip"
