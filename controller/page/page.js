@@ -1028,8 +1028,14 @@ const startDialog = dialogOf("d-start", async () => {
 		timeout_s: Math.round(Number($("start-timeout").value) * 60), tries: Number($("start-tries").value) };
 	if ($("start-stream").checked)
 		body.stream = true;
-	if ($("start-words").value.trim())
-		body.words = $("start-words").value.trim();
+	for (const text of ["words", "orders"])
+		if ($(`start-${text}`).value.trim())
+			body[text] = $(`start-${text}`).value.trim();
+	for (const count of ["wait", "until"])
+		if ($(`start-${count}`).value)
+			body[count] = Number($(`start-${count}`).value);
+	if ($("start-rate").value)
+		body.bandwidth_bits_per_s = Math.round(Number($("start-rate").value) * 1e6);
 	await begin(body, startDialog, $("start-said"));
 });
 function askStart(image) {
