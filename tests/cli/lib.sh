@@ -21,8 +21,10 @@ T=$(mktemp -d "${TMPDIR:-/tmp}/suite.XXXXXX")
 CLEANUP=()
 bad=0
 # What may still be mounted in $T, such as /dev, is left alone.  A test with a check that failed fails, however it ends.
+# A subshell that is ended before it has begun comes here, too; bash heeds no return there, and no condition of an if.
 at_exit() {
 	local status=$? c
+	case $BASHPID in $$) ;; *) builtin kill -KILL $BASHPID ;; esac
 	for c in "${CLEANUP[@]}"; do eval "$c"; done
 	rm -rf --one-file-system "$T"
 	[ $status != 0 ] || exit $((bad != 0))
