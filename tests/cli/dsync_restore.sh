@@ -2,6 +2,7 @@
 # docs/restore.md: a copy that dsync has kept is served for reading, looked into, and brought back: streamed to a disk that is used
 # meanwhile, and loaded whole.
 . "$(dirname "$0")/lib.sh"
+! instrumented || skip "nbdkit cannot run a plugin that is instrumented"
 requires nbdkit nbdcopy qemu-io sfdisk mke2fs e2fsck debugfs
 export PATH="$BIN:$PATH" XDG_RUNTIME_DIR=$T/run; mkdir "$T/run" "$T/mnt"
 PORT=$((20000 + OWN_NUMBER % 12000)) U=$TOP/tests/helpers/nbd_stream.py
