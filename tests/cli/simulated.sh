@@ -21,16 +21,15 @@ cp -r "$TOP/docs" "$T/tree"
 mkdir "$T/tree/bench"; cp "$TOP"/bench/*.py "$TOP/bench/simulated" "$T/tree/bench"
 other() { status 1 "$PYTHON" "$T/tree/bench/simulated" --check "$@"; }
 says() { grep -qF "$1" "$T/stderr"; }
-in_rivals='/bench.simulated rivals/,/end -->/'
-sed -i "$in_rivals"'s/\([0-9]\) |$/9\1 |/' "$T/tree/docs/simulator.md"
-other 0 rivals
+in_neighbours='/bench.simulated neighbours/,/end -->/'
+sed -i "$in_neighbours"'s/\([0-9]\) |$/9\1 |/' "$T/tree/docs/simulator.md"
+other 0 neighbours
 check "document, row and figures are named" \
-    says 'docs/simulator.md: table rivals, row "`rival`", "sent": there is '
-sed -i "$in_rivals"'{/`rival-old`/d}' "$T/tree/docs/simulator.md"
-other 0 rivals
-check "a row that is missing" says 'the table rivals has other heads or rows'
-sed -i 's/the server sent [0-9.]* times the blocks/the server sent 9.9 times the blocks/' \
-    "$T/tree/docs/protocol-why.md"
-other 0 readers
-check "a sentence that repeats a figure" says 'docs/protocol-why.md says 9.9'
+    says 'docs/simulator.md: table neighbours, row "`bad-port`", "sent": there is '
+sed -i "$in_neighbours"'{/`bad-loss`/d}' "$T/tree/docs/simulator.md"
+other 0 neighbours
+check "a row that is missing" says 'the table neighbours has other heads or rows'
+sed -i 's/it sends [0-9.]* times/it sends 9.9 times/' "$T/tree/docs/protocol-rules.md"
+other 0 boots
+check "a sentence that repeats a figure" says 'docs/protocol-rules.md says 9.9'
 finish
