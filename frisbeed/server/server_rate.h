@@ -10,7 +10,7 @@
  *
  * Clients of the base protocol only repeat requests.  The part of a chunk that they
  * lack is taken for their share of losses; whether there was a queue is not known then.
- * Source of the policy: the study in docs/simulator.md.
+ * docs/protocol-rules.md (11) says why.
  *
  * Only server_rate.c writes struct rate.
  */

@@ -3,8 +3,8 @@
  * A NACK says how many blocks a client lacks in each group.  As many parity blocks as the
  * largest number in all NACKs are sent once, after a while in which other clients may
  * send theirs.  So that few clients need to send one at all, proactive parity follows
- * every chunk, as many blocks as the NACKs of earlier chunks suggest.  Source of the
- * policy: the study in docs/simulator.md.
+ * every chunk, as many blocks as the NACKs of earlier chunks suggest.
+ * docs/protocol-rules.md (7) says why.
  *
  * Only server_repair.c writes struct repair.
  */
