@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Images of partclone, as Clonezilla and FOG keep them, come in as docs/migrating.md has it.
+# Images of partclone, as Clonezilla and FOG keep them, come in as docs/tour.md has it.
 . "$(dirname "$0")/lib.sh"
 requires partclone.ext4 partclone.restore sfdisk mke2fs e2fsck debugfs gzip zstd losetup
 [ "$(id -u)" = 0 ] && [ -n "$(losetup -f 2> /dev/null)" ] || skip "needs root and loop devices"
