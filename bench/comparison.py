@@ -1,4 +1,5 @@
 """What bench/run measured beside other programs, as docs/measured/compared.json keeps it: rows for tables, bars for pictures."""
+import textwrap
 
 # The work, its picture, and the rows of bench/run that tell it: by default, then with other options.
 WORKS = (
@@ -53,9 +54,10 @@ def front(results):
     """For the README: the best of the others beside ours."""
     (load, other_load), (install, other_install) = best(results, "load 4 nodes"), best(results, "install")
     (capture, other_capture), (fast, _) = best(results, "capture"), best(results, "capture --fast")
-    return ("* **It is fast.** In MB of the disk's data a second, on one machine with two cores, with the best other program in brackets: "
-            f"it loads four nodes at {load} ({other_load}), installs at {install} ({other_install}), and captures at {capture}, or "
-            f"{fast} with `--fast` ({other_capture}). [docs/compared.md](docs/compared.md) says how this was measured, and what is unfair in it.")
+    text = "* **It is fast.** In MB of the disk's data a second, on one machine with two cores, with the best other program in brackets: " \
+           f"it loads four nodes at {load} ({other_load}), installs at {install} ({other_install}), and captures at {capture}, or {fast} with " \
+           f"`--fast` ({other_capture}). [docs/compared.md](docs/compared.md) says how this was measured, and what is unfair in it."
+    return textwrap.fill(text, 99, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def server_cpu(results):

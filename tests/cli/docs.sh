@@ -55,6 +55,10 @@ for path in sys.argv[1:]:
             print(f"{path}:{n}")
 PY
 }
-check "lines of documents" [ -z "$(long_lines "$TOP"/docs/*.md | tee -a /dev/stderr)" ]
+check "lines of documents" [ -z "$(long_lines "$TOP"/*.md "$TOP"/docs/*.md "$TOP/netboot/README.md" | tee -a /dev/stderr)" ]
+# Who has seen nothing else reads the README in two minutes and a half.
+words=$(wc -w < "$TOP/README.md")
+check "the README has $words words, at most 1,200" [ "$words" -le 1200 ]
+check "the README has no table" eval '! grep -q "^|" "$TOP/README.md"'
 check "imagezip -v" grep -q "^imagezip [0-9]" <("$BIN/imagezip" -v)
 finish
