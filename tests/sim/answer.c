@@ -162,5 +162,7 @@ answer_share(const struct share *sh, uint64_t seed, const struct share_outcome *
 		json_double(j, "least_kept", out->least_kept);
 		json_double(j, "most_kept", out->most_kept);
 	}
+	if (sh->down_us != 0)
+		json_bool(j, "whole", out->whole);
 	end(j);
 }

@@ -107,6 +107,8 @@ static const struct knob share_knobs[] = {
 	{ "loss", offsetof(struct share, loss), REAL },
 	{ "old", offsetof(struct share, old), FLAG },
 	{ "end-us", offsetof(struct share, end_us), U64 },
+	{ "down-us", offsetof(struct share, down_us), U64 },
+	{ "chunks", offsetof(struct share, chunks), U32 },
 	{ NULL, 0, U32 },
 };
 

@@ -20,7 +20,7 @@ enum {
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20, /* UDP, IP, Ethernet, preamble and gap */
 	WAY_MAX = 8192,                    /* packets on their way */
 };
-static const uint64_t NEVER = UINT64_MAX, US = 1000, SLICE_NS = 500000000;
+static const uint64_t NEVER = UINT64_MAX, US = 1000, SLICE_NS = 500000000, SETTLED_NS = 1000000000;
 
 struct sent {
 	uint64_t at_ns;
@@ -35,7 +35,8 @@ struct way {
 };
 
 struct couple {
-	struct server *server;
+	struct server_config of_server;
+	struct server *server; /* NULL: it has ended */
 	struct client *client;
 	uint8_t server_ip[4], client_ip[4];
 	uint64_t start_ns;
@@ -43,6 +44,7 @@ struct couple {
 	uint64_t wakes_ns;               /* the server: not before */
 	uint64_t arrived, sent, dropped; /* bytes on the link, while measured */
 	uint64_t slice, before; /* arrived in this half second; in all those before the end */
+	uint32_t chunks, taken; /* of the image; by the client */
 };
 
 struct link {
@@ -116,7 +118,7 @@ send_parity(struct link *k, struct couple *c, const struct server_out *out)
 	uint8_t pkt[WIRE_BLOCK_PACKET_BYTES] = { 0 };
 
 	wirext_put_parity_header(
-	    pkt, c->server_ip, 1, out->chunk, out->group, out->index, 0);
+	    pkt, c->server_ip, c->of_server.ext.session, out->chunk, out->group, out->index, 0);
 	send_down(k, c, pkt, sizeof pkt);
 }
 
@@ -129,15 +131,55 @@ send_block(struct link *k, struct couple *c, const struct server_out *out)
 	send_down(k, c, pkt, sizeof pkt);
 }
 
+static uint64_t
+end_ns(const struct link *k)
+{
+	return k->sh->end_us != 0 ? k->from_ns + k->sh->end_us * US : NEVER;
+}
+
+static uint64_t
+back_ns(const struct link *k)
+{
+	return end_ns(k) + k->sh->down_us * US;
+}
+
+/* Does this couple's server come back? */
+static bool
+comes_back(const struct link *k, const struct couple *c)
+{
+	return c == k->couples && k->sh->down_us != 0;
+}
+
+/* The server that comes back has its address, its image and its rate, and is another session. */
+static void
+server_fate(struct link *k, struct couple *c)
+{
+	if (!comes_back(k, c) || k->now_ns < end_ns(k))
+		return;
+	if (k->now_ns < back_ns(k)) {
+		server_free(c->server);
+		c->server = NULL;
+	} else if (c->server == NULL) {
+		c->of_server.ext.session++;
+		c->server = server_new(&c->of_server, k->now_ns / US);
+		assert(c->server != NULL);
+		c->wakes_ns = 0;
+	}
+}
+
 static void
 step_server(struct link *k, struct couple *c)
 {
 	struct server_out out;
 
+	server_fate(k, c);
 	while (first_ns(&c->up) <= k->now_ns) {
 		const struct sent *s = pop(&c->up);
-		server_input(c->server, k->now_ns / US, s->bytes, s->len, c->client_ip);
+		if (c->server != NULL)
+			server_input(c->server, k->now_ns / US, s->bytes, s->len, c->client_ip);
 	}
+	if (c->server == NULL)
+		return;
 	read_at_once(c->server);
 	if (k->now_ns < c->wakes_ns)
 		return;
@@ -190,8 +232,11 @@ step_client(struct link *k, struct couple *c)
 		client_input(
 		    c->client, k->now_ns / US, s->bytes, s->len, c->server_ip, &st);
 	}
-	while (client_take(c->client, &chunk, &buf, &bytes))
+	while (client_take(c->client, &chunk, &buf, &bytes)) {
 		client_release(c->client, k->now_ns / US, buf);
+		if (++c->taken == c->chunks)
+			client_finish(c->client, k->now_ns / US, &(struct wire_stats){ 0 });
+	}
 	while ((len = client_output(c->client, k->now_ns / US, pkt)) > 0)
 		push(&c->up, k->now_ns + k->sh->latency_us * US, pkt, len);
 }
@@ -200,6 +245,8 @@ step_client(struct link *k, struct couple *c)
 static uint64_t
 wakes_ns(struct link *k, struct couple *c, uint64_t now_us)
 {
+	if (c->server == NULL)
+		return back_ns(k);
 	uint64_t due = server_deadline(c->server, now_us);
 
 	if (due == NEVER)
@@ -226,7 +273,8 @@ next_ns(struct link *k, struct couple *c)
 static void
 begin_couple(struct link *k, struct couple *c, uint8_t i)
 {
-	struct server_config cfg = { .image_bytes = (uint64_t)CHUNKS << 20,
+	c->chunks = c == k->couples && k->sh->chunks != 0 ? k->sh->chunks : CHUNKS;
+	c->of_server = (struct server_config){ .image_bytes = (uint64_t)c->chunks << 20,
 		.whole_chunks = true,
 		.srcip = { 10, 0, 1, i },
 		.run_blocks = RUN_BLOCKS,
@@ -235,9 +283,9 @@ begin_couple(struct link *k, struct couple *c, uint8_t i)
 		.dynamic = true,
 		.ext = { .on = true, .parity = true, .port = 5008, .session = 1 } };
 
-	memcpy(c->server_ip, cfg.srcip, 4);
+	memcpy(c->server_ip, c->of_server.srcip, 4);
 	memcpy(c->client_ip, (uint8_t[]){ 10, 0, 2, i }, 4);
-	c->server = server_new(&cfg, 0);
+	c->server = server_new(&c->of_server, 0);
 	c->down.ring = calloc(WAY_MAX, sizeof *c->down.ring);
 	c->up.ring = calloc(WAY_MAX, sizeof *c->up.ring);
 	assert(c->server != NULL && c->down.ring != NULL && c->up.ring != NULL);
@@ -255,12 +303,11 @@ end_couple(struct couple *c)
 	free(c->up.ring);
 }
 
-/* The first server and its client have ended. */
+/* The first server has ended for good, and its client. */
 static bool
 is_over(const struct link *k, const struct couple *c)
 {
-	return c == k->couples && k->sh->end_us != 0 &&
-	       k->now_ns >= k->from_ns + k->sh->end_us * US;
+	return c == k->couples && k->sh->down_us == 0 && k->now_ns >= end_ns(k);
 }
 
 /* Takes what one of the others got in the half second that is over. */
@@ -269,7 +316,7 @@ take_slice(const struct link *k, struct couple *c, struct share_outcome *out)
 {
 	double kept = (double)c->slice * (double)k->slices / (double)c->before;
 
-	if (k->slice_ns <= k->from_ns + k->sh->end_us * US) {
+	if (k->slice_ns <= end_ns(k)) {
 		c->before += c->slice;
 		return;
 	}
@@ -278,21 +325,21 @@ take_slice(const struct link *k, struct couple *c, struct share_outcome *out)
 }
 
 /* One half second ends when the first server does.  What comes before the first whole one counts for
- * nothing. */
+ * nothing, nor does the first second: the last client still joins then. */
 static void
 look(struct link *k, struct share_outcome *out)
 {
 	if (k->sh->end_us == 0 || k->now_ns < k->slice_ns)
 		return;
 	bool counts = k->begun;
-	k->slices += counts && k->slice_ns <= k->from_ns + k->sh->end_us * US;
+	k->slices += counts && k->slice_ns <= end_ns(k);
 	for (uint32_t i = 1; i < k->sh->servers; i++) {
 		if (counts)
 			take_slice(k, &k->couples[i], out);
 		k->couples[i].slice = 0;
 	}
 	k->begun = k->slice_ns != 0;
-	k->slice_ns = k->begun ? k->slice_ns + SLICE_NS : k->from_ns + k->sh->end_us * US % SLICE_NS;
+	k->slice_ns = k->begun ? k->slice_ns + SLICE_NS : k->from_ns + SETTLED_NS + k->sh->end_us * US % SLICE_NS;
 }
 
 static void
@@ -311,6 +358,7 @@ sum_up(const struct link *k, struct share_outcome *out)
 	out->jain = squares > 0 ? sum * sum / (n * squares) : 0;
 	out->use = sum * 8e6 / ((double)k->sh->link_bits * (double)k->sh->measure_us);
 	out->loss = sent > 0 ? dropped / sent : 0;
+	out->whole = k->couples[0].taken == k->couples[0].chunks;
 }
 
 void

@@ -16,8 +16,10 @@ struct share {
 	uint64_t measure_us;  /* time after that in which they are watched */
 	double loss;          /* additional share of packets lost by chance */
 	bool old;             /* clients do not have the extension */
-	/* The first server and its client end so long after the last start; 0: they do not. */
-	uint64_t end_us;
+	/* The first server ends so long after the last start; 0: it does not.  It comes back so much later,
+	 * and its client waits for it; 0: neither does. */
+	uint64_t end_us, down_us;
+	uint32_t chunks; /* of its image; 0: as of the others', more than can be sent */
 	/* Limits: the least fairness and use, and the largest loss. */
 	double min_jain, min_use, max_loss;
 };
@@ -29,6 +31,7 @@ struct share_outcome {
 	/* What one of the others got in half a second after the end, at least and at most, as a multiple
 	 * of what it got in such a time before; zeros: there was no end. */
 	double least_kept, most_kept;
+	bool whole; /* the first client has all of its image */
 };
 
 /* Runs a case to its end with this seed, and fills in what came of it. */

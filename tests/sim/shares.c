@@ -21,13 +21,41 @@ const struct share shares_usual = { .link_bits = 100000000,
 static const double SHARE_LOSS = 0.01, SHARE_LOSS_MAX = 0.03;
 /* Packets of a server are not sent at even distances: a half second has one more or less. */
 static const double KEPT_WITHIN = 0.01;
-/* Seeds of run_end() for one of the others, and when a server ends. */
-enum { ENDS = 3, END_FIRST_US = 2000000, END_WITHIN_US = 4000000 };
+/* Seeds of run_end() for one of the others, and when a server ends; BACK_CHUNKS: at a fifth of the link they
+ * are not loaded by then. */
+enum { ENDS = 3, END_FIRST_US = 2000000, END_WITHIN_US = 4000000, DOWN_US = 1000000, BACK_CHUNKS = 18 };
+
+/* The first server comes back, and its image is whole in the end. */
+static void
+let_it_come_back(struct share *sh)
+{
+	sh->start_us = 1000000;
+	sh->down_us = DOWN_US;
+	sh->chunks = BACK_CHUNKS;
+	sh->measure_us = 14000000;
+}
+
+static void
+tell_end(const struct share *sh, uint64_t seed, const struct share_outcome *out, bool ok)
+{
+	printf("%u servers, seed %llu, one ends after %.3f s%s: in each half second the others send "
+	       "%.3f to %.3f of what they sent before%s\n",
+	    sh->servers, (unsigned long long)seed, (double)sh->end_us / 1e6,
+	    sh->down_us != 0 ? ", and comes back" : "", out->least_kept, out->most_kept,
+	    sh->down_us == 0 ? "" : out->whole ? ", and its client is whole" : ", and its client is not whole");
+	if (!ok)
+		printf("FAILED: %.2f to %.2f\n  replay: sim --seed %llu --share %u --set rate=%llu --set start-us=%llu "
+		       "--set measure-us=%llu --set end-us=%llu --set down-us=%llu --set chunks=%u --json\n",
+		    1 - KEPT_WITHIN, 1 + KEPT_WITHIN, (unsigned long long)seed, sh->servers,
+		    (unsigned long long)sh->rate_bits, (unsigned long long)sh->start_us,
+		    (unsigned long long)sh->measure_us, (unsigned long long)sh->end_us,
+		    (unsigned long long)sh->down_us, sh->chunks);
+}
 
 /* Four servers, or as many as there is time for, send at a fifth of the link each, and one of them
- * ends at a moment that the seed draws: to the others this is nothing. */
+ * ends at a moment that the seed draws: to the others this is nothing, nor is it when it comes back. */
 static bool
-run_end(uint64_t seed)
+run_end(uint64_t seed, bool back)
 {
 	struct share sh = shares_usual;
 	struct share_outcome out;
@@ -37,18 +65,11 @@ run_end(uint64_t seed)
 	sh.rate_bits = sh.link_bits / 5;
 	sh.measure_us = 8000000;
 	sh.end_us = END_FIRST_US + random_next(&rng) % END_WITHIN_US;
+	if (back)
+		let_it_come_back(&sh);
 	share_run(&sh, seed, &out);
-	bool ok = out.least_kept >= 1 - KEPT_WITHIN && out.most_kept <= 1 + KEPT_WITHIN;
-	printf("%u servers, seed %llu, one ends after %.3f s: in each half second the others send "
-	       "%.3f to %.3f of what they sent before\n",
-	    sh.servers, (unsigned long long)seed, (double)sh.end_us / 1e6, out.least_kept,
-	    out.most_kept);
-	if (!ok)
-		printf("FAILED: %.2f to %.2f\n  replay: sim --seed %llu --share %u --set rate=%llu "
-		       "--set measure-us=%llu --set end-us=%llu --json\n",
-		    1 - KEPT_WITHIN, 1 + KEPT_WITHIN, (unsigned long long)seed, sh.servers,
-		    (unsigned long long)sh.rate_bits, (unsigned long long)sh.measure_us,
-		    (unsigned long long)sh.end_us);
+	bool ok = out.least_kept >= 1 - KEPT_WITHIN && out.most_kept <= 1 + KEPT_WITHIN && out.whole == back;
+	tell_end(&sh, seed, &out, ok);
 	return ok;
 }
 
@@ -88,8 +109,9 @@ shares_suite(uint64_t first, uint64_t seeds, unsigned *run)
 			*run += 2;
 		}
 		for (uint64_t i = 0; i < ENDS; i++) {
-			failed += !run_end((seed - 1) * ENDS + i + 1);
-			++*run;
+			failed += !run_end((seed - 1) * ENDS + i + 1, false);
+			failed += !run_end((seed - 1) * ENDS + i + 1, true);
+			*run += 2;
 		}
 	}
 	return failed;
