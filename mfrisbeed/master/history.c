@@ -153,13 +153,11 @@ next(struct history *h)
 	return x;
 }
 
-/* Adds this event and the events that wait behind it, and frees them.  *x becomes the question that is
- * next; NULL: nothing waits any more. */
+/* Adds this event and the events that wait behind it, if all is well so far, and frees them.  *x becomes
+ * the question that is next; NULL: nothing waits any more. */
 static bool
-add_waiting(struct history *h, struct item **x, struct err *e)
+add_waiting(struct history *h, struct item **x, bool ok, struct err *e)
 {
-	bool ok = true;
-
 	do {
 		ok = ok && add(h, &(*x)->v, e);
 		h->unpruned++;
@@ -180,7 +178,7 @@ write_some(struct history *h, struct item *x)
 	struct err e, ignored;
 	bool ok = db_run(&h->db, "BEGIN IMMEDIATE", &e) == 0;
 
-	ok = add_waiting(h, &x, ok ? &e : &ignored) && ok;
+	ok = add_waiting(h, &x, ok, &e);
 	ok = ok && db_run(&h->db, "COMMIT", &e) == 0;
 	if (!ok && !h->failed)
 		log_warn("events are not noted: %s", e.text);

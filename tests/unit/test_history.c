@@ -186,6 +186,44 @@ test_not_written(void)
 	history_close(h);
 }
 
+static bool none_begins; /* no transaction */
+static sqlite3 *writes;
+
+static int
+may(void *arg, int what, const char *text, const char *a, const char *b, const char *c)
+{
+	(void)arg, (void)a, (void)b, (void)c;
+	return none_begins && what == SQLITE_TRANSACTION && strcmp(text, "BEGIN") == 0 ? SQLITE_DENY : SQLITE_OK;
+}
+
+static int
+watch_it(sqlite3 *db, char **why, const struct sqlite3_api_routines *api)
+{
+	(void)why, (void)api;
+	writes = db;
+	return sqlite3_set_authorizer(db, may, NULL);
+}
+
+/* Where no transaction can be begun, nothing is written without one: each event would wait for the disk, or for who has
+ * locked the database. */
+static void
+test_not_begun(void)
+{
+	struct history_event n = of_node("n8", "cafe-8", 1000, HISTORY_DONE);
+
+	T_CHECK(sqlite3_auto_extension((void (*)(void))watch_it) == SQLITE_OK);
+	struct history *h = open_it();
+	T_CHECK(is_told(h, "cafe-8", "[]"));
+	int before = sqlite3_total_changes(writes);
+	none_begins = true;
+	T_CHECK(history_note(h, &n) && is_told(h, "cafe-8", "[]"));
+	T_CHECK(sqlite3_total_changes(writes) == before);
+	none_begins = false;
+	T_CHECK(history_note(h, &n) && is_told(h, "cafe-8", "[{\"node\": 1}]"));
+	history_close(h);
+	sqlite3_reset_auto_extension();
+}
+
 /* A database without nodes. */
 static void
 test_older(void)
@@ -289,6 +327,7 @@ main(void)
 	test_events();
 	test_nodes();
 	test_not_written();
+	test_not_begun();
 	test_many();
 	test_old_events_go();
 	test_older();
