@@ -18,12 +18,16 @@ notes_again(struct notes *x)
 	x->session = 0;
 }
 
+/* This session is passed over for now.  others: they wait, too. */
 static void
-try_later(struct notes *x, uint64_t now_us, const char *why)
+try_later(struct notes *x, uint64_t now_us, const char *why, bool others)
 {
 	log_warn("the history of session=%u stays here for now: %s", x->session, why);
+	x->behind = x->session;
 	x->session = 0;
-	x->again_us = now_us + AGAIN_US;
+	x->round_us = now_us + AGAIN_US;
+	if (others)
+		x->again_us = x->round_us;
 }
 
 static int
@@ -32,7 +36,6 @@ take_session(void *arg, const struct swap_session *s, struct err *e)
 	struct notes *x = arg;
 	(void)e;
 
-	x->session = s->id;
 	memcpy(x->image, s->image, sizeof x->image);
 	x->capture = s->capture;
 	x->began_s = s->began_s > 0 ? s->began_s : 0;
@@ -82,6 +85,19 @@ tell(void *arg, const struct swap_node *n, struct err *e)
 	return 0;
 }
 
+/* Begins with the next session of which the history is to be told, if there is one. */
+static int
+begin(struct notes *x, uint64_t now_us, struct err *e)
+{
+	int rc = swapdb_unnoted(x->db, x->behind, &x->session, e);
+
+	if (rc == 0 && x->session == 0 && x->behind != 0 && now_us >= x->round_us) {
+		x->behind = 0;
+		rc = swapdb_unnoted(x->db, 0, &x->session, e);
+	}
+	return rc == 0 && x->session != 0 ? swapdb_session(x->db, x->session, take_session, x, e) : rc;
+}
+
 bool
 notes_next(struct notes *x, uint64_t now_us, char *line, size_t cap)
 {
@@ -91,9 +107,9 @@ notes_next(struct notes *x, uint64_t now_us, char *line, size_t cap)
 	if (x->db == NULL || now_us < x->again_us)
 		return false;
 	line[0] = '\0';
-	if ((x->session == 0 && swapdb_unnoted(x->db, take_session, x, &e) != 0) ||
+	if ((x->session == 0 && begin(x, now_us, &e) != 0) ||
 	    (x->session != 0 && swapdb_member_behind(x->db, x->session, x->last, tell, &t, &e) != 0)) {
-		try_later(x, now_us, e.text);
+		try_later(x, now_us, e.text, x->session == 0 || e.kind != ERR_FORMAT);
 		return false;
 	}
 	if (x->session == 0)
@@ -110,11 +126,11 @@ notes_answered(struct notes *x, uint64_t now_us, const struct jtree *said, const
 	struct err e;
 
 	if (why != NULL) {
-		try_later(x, now_us, why);
+		try_later(x, now_us, why, true);
 	} else if (x->proves && jtree_count(jtree_get(said, "members")) < x->told) {
-		try_later(x, now_us, "mfrisbeed could not write it");
+		try_later(x, now_us, "mfrisbeed could not write it", true);
 	} else if (x->proves && swapdb_noted(x->db, x->session, &e) != 0) {
-		try_later(x, now_us, e.text);
+		try_later(x, now_us, e.text, true);
 	} else if (x->proves) {
 		swap_noted(x->w, x->session);
 		x->session = 0;

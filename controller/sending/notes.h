@@ -2,7 +2,8 @@
  *
  * The state has their rows until the history has shown that it has them, too: nodes are told of one by
  * one, and then the history is asked which it has.  Whoever is killed meanwhile, all of it is told
- * again, and the history, which knows a load by its session and node, has each once. */
+ * again, and the history, which knows a load by its session and node, has each once.  A session whose
+ * rows are damaged, or that is refused, is passed over for a minute. */
 #ifndef CONTROLLER_SENDING_NOTES_H
 #define CONTROLLER_SENDING_NOTES_H
 
@@ -19,6 +20,8 @@ struct notes {
 	double began_s;
 	char last[SWAP_NAME_BYTES]; /* the node that was told of last */
 	unsigned told;
+	uint32_t behind;   /* the session that was passed over last: those behind it come next; 0: none */
+	uint64_t round_us; /* when those before it may come again */
 	uint64_t again_us; /* nothing is told before that */
 };
 

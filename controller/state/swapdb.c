@@ -316,14 +316,24 @@ swapdb_members(struct swapdb *st, uint32_t session,
 	return each_row(st, sql, (struct rows){ NULL, each, arg }, e);
 }
 
-int
-swapdb_unnoted(struct swapdb *st, int (*each)(void *arg, const struct swap_session *, struct err *), void *arg,
-    struct err *e)
+static int
+take_id(void *id, sqlite3_stmt *q, struct err *e)
 {
-	char sql[500];
+	(void)e;
+	*(uint32_t *)id = (uint32_t)sqlite3_column_int64(q, 0);
+	return 0;
+}
 
-	snprintf(sql, sizeof sql, "%s WHERE noted = 0 AND state <> 0 ORDER BY id LIMIT 1", swapdb_get_session);
-	return each_row(st, sql, (struct rows){ each, NULL, arg }, e);
+int
+swapdb_unnoted(struct swapdb *st, uint32_t behind, uint32_t *id, struct err *e)
+{
+	char sql[200];
+
+	*id = 0;
+	snprintf(sql, sizeof sql,
+	    "SELECT id FROM session WHERE noted = 0 AND state <> 0 AND id > %u AND id < %u ORDER BY id LIMIT 1", behind,
+	    UINT32_MAX);
+	return db_each(&st->db, sql, take_id, id, e);
 }
 
 int

@@ -35,9 +35,9 @@ int swapdb_session(struct swapdb *, uint32_t id,
  * here that have been in no other session since. */
 int swapdb_members(struct swapdb *, uint32_t session,
     int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *);
-/* Call each() for the first session that has ended and is not noted, if there is one. */
-int swapdb_unnoted(struct swapdb *, int (*each)(void *arg, const struct swap_session *, struct err *),
-    void *arg, struct err *);
+/* Find the first session behind the one of this number that has ended and is not noted; *id is 0: there is
+ * none. */
+int swapdb_unnoted(struct swapdb *, uint32_t behind, uint32_t *id, struct err *);
 /* Call each() for its first node behind this name, if there is one. */
 int swapdb_member_behind(struct swapdb *, uint32_t session, const char *name,
     int (*each)(void *arg, const struct swap_node *, struct err *), void *arg, struct err *);

@@ -270,21 +270,13 @@ test_images(void)
 	T_CHECK(answered == number && strcmp(images_text, "it has hung up") == 0);
 }
 
-static int
-take_id(void *id, const struct swap_session *s, struct err *err)
-{
-	(void)err;
-	*(uint32_t *)id = s->id;
-	return 0;
-}
-
 /* The first session that the history has not yet; 0: none. */
 static uint32_t
 unnoted(void)
 {
 	uint32_t id = 0;
 
-	T_CHECK(swapdb_unnoted(db, take_id, &id, &e) == 0);
+	T_CHECK(swapdb_unnoted(db, 0, &id, &e) == 0);
 	return id;
 }
 
@@ -299,15 +291,34 @@ comes_back(void)
 	says(no_images);
 }
 
+static void
+change_state(const char *sql)
+{
+	sqlite3 *other;
+
+	T_CHECK(sqlite3_open(in_scratch("state/state.db"), &other) == SQLITE_OK);
+	T_CHECK(sqlite3_exec(other, sql, NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(other);
+}
+
+/* The history takes this session. */
+static void
+takes(const char *note, const char *question)
+{
+	T_CHECK(hears(note));
+	says(ok);
+	T_CHECK(hears(question));
+	says("{\"ok\": true,\"members\": [{\"x\": \"y\"}]}\n");
+}
+
+static const char note1[] = "note {\"holder\": \"cafe-1\",\"image\": \"a.ndz\",\"capture\": false,\"began\": ...",
+		  note2[] = "note {\"holder\": \"cafe-2\",...";
+
 /* What has become of nodes is told until the history shows that it has it; then nothing of it is told again. */
 static void
 test_notes(void)
 {
 	static const char none[] = "{\"ok\": true,\"members\": []}\n", one[] = "{\"ok\": true,\"members\": [{\"x\": \"y\"}]}\n";
-	static const char note1[] = "note {\"holder\": \"cafe-1\",\"image\": \"a.ndz\",\"capture\": false,\"began\": ...",
-			  note2[] = "note {\"holder\": \"cafe-2\",...";
-
-	sqlite3 *other;
 
 	T_CHECK(swapdb_save(db, &w, &e) == 0);
 	T_CHECK(greets());
@@ -318,6 +329,11 @@ test_notes(void)
 	says(ok);
 	T_CHECK(hears("members holder=cafe-1"));
 	says(none); /* it could not be written */
+	T_CHECK(is_silent() && unnoted() == 1);
+	later_us += 61000000;
+	servers_settle(x);
+	T_CHECK(hears(note2)); /* the next one, which is refused, too */
+	says("{\"ok\": false,\"error\": \"the history takes nothing now\"}\n");
 	T_CHECK(is_silent() && unnoted() == 1);
 	later_us += 61000000;
 	servers_settle(x);
@@ -338,9 +354,7 @@ test_notes(void)
 	says("{\"ok\": false,\"error\": \"line 1: note: there is no such statement\"}\n"); /* an older version */
 	T_CHECK(is_silent() && unnoted() == 2);
 	later_us += 61000000;
-	T_CHECK(sqlite3_open(in_scratch("state/state.db"), &other) == SQLITE_OK); /* as an older controller may leave it */
-	T_CHECK(sqlite3_exec(other, "UPDATE node SET phase = 2 WHERE session = 2", NULL, NULL, NULL) == SQLITE_OK);
-	sqlite3_close(other);
+	change_state("UPDATE node SET phase = 2 WHERE session = 2"); /* as an older controller may leave it */
 	servers_settle(x);
 	T_CHECK(hears(note2) && strstr(heard, "\"phase\": \"failed\"") != NULL && strstr(heard, "while loading: its end was not saved"));
 	says(ok);
@@ -361,6 +375,27 @@ test_notes(void)
 	for (int i = 0; i < 5; i++)
 		loop_once(&loop, 10);
 	T_CHECK(strcmp(members, "0 it has hung up") == 0);
+}
+
+/* A session whose row is damaged is passed over, until it is mended, and so is one with a damaged node. */
+static void
+test_damaged(void)
+{
+	comes_back();
+	for (int i = 0; i < 2; i++) {
+		change_state(i == 0 ? "UPDATE session SET noted = 0; UPDATE session SET tries = -1 WHERE id = 1"
+		                    : "UPDATE session SET noted = 0; UPDATE node SET tries = -1 WHERE session = 1");
+		later_us += 61000000;
+		servers_settle(x);
+		servers_settle(x);
+		takes(note2, "members holder=cafe-2");
+		T_CHECK(unnoted() == 1 && is_silent());
+		change_state("UPDATE session SET tries = 1; UPDATE node SET tries = 1");
+		later_us += 61000000;
+		servers_settle(x);
+		takes(note1, "members holder=cafe-1");
+		T_CHECK(unnoted() == 0 && is_silent());
+	}
 }
 
 int
@@ -390,6 +425,7 @@ main(void)
 	test_refused();
 	test_images();
 	test_notes();
+	test_damaged();
 	servers_close(x);
 	swapdb_close(db);
 	swap_free(&w);
