@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/readable.h"
 #include "common/base/whole.h"
 
 static int
@@ -80,10 +81,10 @@ int
 keyfile_read(const char *path, enum keyfile_kind kind, char buf[KEYFILE_BYTES_MAX + 1],
     size_t *n, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = readable_open(path, e);
 
 	if (fd < 0)
-		return err_os(e, "%s: cannot be opened", path);
+		return -1;
 	int rc = read_all(fd, path, buf, n, e);
 	if (rc == 0)
 		rc = check_kind(path, kind, buf, e);

@@ -26,7 +26,7 @@ enum keyfile_kind {
 
 /* Read the whole file into buf, with a NUL behind its *n bytes.  ERR_USAGE when it begins
  * like a key of another kind; ERR_REFUSED when its group or others have any access to a
- * secret key; ERR_FORMAT when it is too long; ERR_IO.  The content is not checked further.
+ * secret key, or it is a named pipe; ERR_FORMAT when it is too long; ERR_IO.  The content is not checked further.
  * Wipe buf after use. */
 int keyfile_read(const char *path, enum keyfile_kind, char buf[KEYFILE_BYTES_MAX + 1],
     size_t *n, struct err *);

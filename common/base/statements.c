@@ -3,7 +3,6 @@
  * small state in a text, in any thread. */
 #include "common/base/statements.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/number.h"
+#include "common/base/readable.h"
 
 const char *
 statement_value(const char *word, const char *key)
@@ -96,10 +96,10 @@ read_whole(const char *path, struct buf *text, struct err *e)
 {
 	uint8_t piece[16 << 10];
 	ssize_t got = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = readable_open(path, e);
 
 	if (fd < 0)
-		return err_os(e, "%s", path);
+		return -1;
 	while (buf_ok(text) && text->len <= STATEMENTS_BYTES_MAX && got > 0) {
 		got = read(fd, piece, sizeof piece);
 		buf_bytes(text, piece, got > 0 ? (size_t)got : 0);

@@ -4,12 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/hostport.h"
+#include "common/base/readable.h"
 #include "common/wire/addr.h"
 #include "controller/http/token.h"
 
@@ -54,7 +54,7 @@ find_address(const struct control_config *c, char out[16], struct err *e)
 	}
 	if (path_in(path, c->netboot, "boot/environment.ipxe", e) != 0)
 		return -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = readable_open(path, e);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
 	if (fd >= 0)
 		close(fd);

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/base/readable.h"
 #include "emustore/s3/s3_role.h"
 
 enum { LINE_BYTES = 4096 };
@@ -50,13 +52,18 @@ static int
 read_file(const char *path, const char *profile, const struct setting *settings,
     struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	int fd = readable_open(path, e);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	char line[LINE_BYTES];
 	bool ours = false;
 	int rc = 0;
 
-	if (f == NULL)
-		return errno == ENOENT ? 0 : err_os(e, "%s", path);
+	if (fd < 0)
+		return e->os == ENOENT ? 0 : -1;
+	if (f == NULL) {
+		close(fd);
+		return err_nomem(e, path);
+	}
 	while (rc == 0 && fgets(line, sizeof line, f) != NULL) {
 		char *text = trim(line), *equals = strchr(text, '=');
 		if (*text == '[') {

@@ -12,6 +12,10 @@ printf 'node node%d 52:54:00:00:00:%02x\n' 1 1 2 2 > "$NET/nodes"
 for n in 1 2; do "$BIN/imagekey" -q --token "$T/token$n" || fail imagekey; done
 (umask 077; cat "$T/token1" "$T/token2" > "$T/tokens"; echo secret-of-before > "$T/wrong")
 status 3 "$BIN/controllerd" --token-file="$T/wrong" -i 127.0.0.1 "$NET"	# no token as imagekey makes it
+mkfifo -m 600 "$T/pipe"
+status 1 timeout 60 "$BIN/controllerd" --token-file="$T/pipe" -i 127.0.0.1 "$NET"	# nobody is waited for
+check "which is said" grep -q "pipe: is a named pipe, and not a file" "$T/stderr"
+status 1 timeout 60 "$BIN/controllerd" --nodes="$T/pipe" -i 127.0.0.1 "$NET"
 status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
 status 2 "$BIN/controllerd" --group-key="$T/lab key" -i 127.0.0.1 "$NET"	# its name would be two words of an order
 "$BIN/controllerd" -i 127.0.0.1 --power=/bin/true --token-file="$T/tokens" "$NET" > "$T/log" 2>&1 & PID=$!

@@ -263,6 +263,8 @@ def withdrawn():
     first = token(0)
     os.rename(TOKENS, TOKENS + ".away")
     check("where the file is gone, nobody has one", ask("GET", "/api/v1/token", **first)[0] == 401)
+    os.mkfifo(TOKENS, 0o600)
+    check("nor where it is a named pipe, for which nobody waits", ask("GET", "/api/v1/token", **first)[0] == 401)
     check("for a change either", ask("POST", "/api/v1/sessions/9/stop", {}, **first)[0] == 401)
     os.rename(TOKENS + ".away", TOKENS)
     check("it counts when the file is there again", ask("GET", "/api/v1/token", **first)[0] == 200)

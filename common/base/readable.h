@@ -1,0 +1,11 @@
+/* readable.h: opens a file that somebody has named, to read it. */
+#ifndef COMMON_BASE_READABLE_H
+#define COMMON_BASE_READABLE_H
+
+#include "common/base/err.h"
+
+/* Returns a descriptor, whose reads wait as usual.  -1: ERR_REFUSED: it is a named pipe, and a server would
+ * wait for who writes to it, perhaps for ever (the pipe of a shell, as in "<(...)", is none); ERR_IO. */
+int readable_open(const char *path, struct err *);
+
+#endif /* COMMON_BASE_READABLE_H */
