@@ -3,6 +3,7 @@
 #include "controller/http/web_impl.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,12 +278,13 @@ begin_daemon(struct web *x, struct err *e)
 	memcpy(&at.sin_addr, x->c.addr, 4);
 	x->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_PEDANTIC_CHECKS,
 	    0, NULL, NULL, on_request, x, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
-	    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_CONNECTION_LIMIT,
-	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    (size_t)HEADERS_BYTES_MAX,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES_MAX,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, x, MHD_OPTION_NOTIFY_CONNECTION,
 	    on_connection, x, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
 	inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
+	if (x->daemon == NULL && errno == EADDRINUSE)
+		return err_set(e, ERR_IO, "%s:%u is taken by another program; --listen=ADDR:PORT chooses another address", text, x->c.port);
 	return x->daemon != NULL ? 0 : err_os(e, "the web server cannot use %s:%u", text, x->c.port);
 }
 

@@ -18,8 +18,20 @@ check "which is said" grep -q "pipe: is a named pipe, and not a file" "$T/stderr
 status 1 timeout 60 "$BIN/controllerd" --nodes="$T/pipe" -i 127.0.0.1 "$NET"
 status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
 status 2 "$BIN/controllerd" --group-key="$T/lab key" -i 127.0.0.1 "$NET"	# its name would be two words of an order
+for made in images boot/orders; do
+	status 2 "$BIN/controllerd" -i 127.0.0.1 "$T/second"
+	check "it says who makes the folder $made" grep -q "second/$made: there is no such folder; netboot/setup makes it" "$T/stderr"
+	mkdir -p "$T/second/$made"
+done
+cp "$NET/nodes" "$T/second"
 "$BIN/controllerd" -i 127.0.0.1 --power=/bin/true --token-file="$T/tokens" "$NET" > "$T/log" 2>&1 & PID=$!
 CLEANUP+=('kill $PID 2> /dev/null; wait $PID 2> /dev/null')
+listens() { ss -Hltn | grep -q "127.0.0.1:8484 "; }
+check "it listens" begins $PID listens
+status 1 timeout 60 "$BIN/controllerd" -q -i 127.0.0.1 "$T/second"	# another one beside it, which would get some of the first one's calls
+check "the port of reports is taken, and what chooses another one" grep -q "TCP port 5101 is taken by another program; --reports=PORT" "$T/stderr"
+status 1 timeout 60 "$BIN/controllerd" -q --reports=0 -i 127.0.0.1 "$T/second"
+check "and so is that of the page" grep -q "127.0.0.1:8484 is taken by another program; --listen=ADDR:PORT" "$T/stderr"
 python3 "$TOP/tests/helpers/http_rude.py" "$PID" 8484 "$T/tokens" "$(instrumented && echo 100 || echo 2000)" || bad=$((bad + 1))
 check "no order was written" [ -z "$(ls "$NET/boot/orders")" ]
 kill $PID; wait $PID; check "SIGTERM ends it with 0" [ $? = 0 ]
