@@ -6,9 +6,9 @@ is recorded once, with the processor's time that it had taken until then, and st
 """
 import bisect, contextlib, json, os, statistics, subprocess, sys, time
 
-import document
 from dsync_lab import Link
 from papers import STREAM
+from stream_document import LINKS, NAMES, OTHERS
 from stream_lab import BIN, SECTOR, TOP, Machine, blank, client, plain_file, runs_of, served, sh, streaming, web
 
 PACKAGES = "systemd-sysv,udev,dbus,nginx-light,postfix,postgresql,openssh-server,python3,vim,man-db,locales"
@@ -26,7 +26,7 @@ BOOTS = {"login": ("login", 1024, "system"), "web": ("web", 1024, "system"), "ma
 FASTER = float(os.environ.get("FASTER", "10"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 RATES = os.environ.get("RATES", "100mbit 1gbit").split()
-TARGETS = os.environ.get("TARGETS", "login web").split()
+TARGETS = os.environ.get("TARGETS", "login web mail database").split()
 RECORDER_S = 900  # as stream/record/recorder.h has it
 
 
@@ -228,12 +228,8 @@ class Lab:
         return seconds
 
 
-LINKS = {"100mbit": "100 Mbit/s", "1gbit": "1 Gbit/s"}
 HEADS = ("link", "until", "disk", "s", "times the local disk", "reads that need not wait, %", "sum of waits, s",
          "99 of 100 reads within, ms")
-NAMES = {"login": "somebody can log in", "web": "the web server has started", "mail": "the mail server has started",
-         "database": "the database has started"}
-OTHERS = "streams, an order of others"
 
 
 def found_row(results, rate, target, way, runs, local):
@@ -250,7 +246,7 @@ def found_row(results, rate, target, way, runs, local):
     cells = (LINKS[rate], NAMES[target], way, f"{f['seconds']:.1f}", f"{f['seconds'] / (local or f['seconds']):.2f}",
              f"{100 * f['there']:.1f}" if streams else "", f"{f['waits_s']:.2f}" if streams else "", f"{f['percentile_99_ms']:.1f}")
     print("  " + " | ".join(cells), flush=True)
-    return f, cells
+    return f
 
 
 def orders_of(system, target, boots):
@@ -270,27 +266,20 @@ def replays_at(lab, rate, target, boots, url, results):
         runs["local disk"].append(lab.local(boot))
         for way, how in ways.items():
             runs[way].append(lab.streamed(boot, url, how))
-    found = {way: found_row(results, rate, target, way, r, 0) for way, r in list(runs.items())[:1]}
-    local = found["local disk"][0]["seconds"]
+    local = found_row(results, rate, target, "local disk", runs.pop("local disk"), 0)["seconds"]
     load = lab.loaded(url)
-    rows = [found["local disk"][1],
-            (LINKS[rate], NAMES[target], "loaded, then started", f"{load + local:.1f}", f"{(load + local) / local:.2f}", "", "", "")]
-    print("  " + " | ".join(rows[-1]), flush=True)
+    print(f"  {LINKS[rate]} | {NAMES[target]} | loaded, then started | {load + local:.1f} | {(load + local) / local:.2f}", flush=True)
     results.append({"case": "replay", "link": rate, "until": target, "disk": "loaded, then started", "seconds": load + local,
                     "load_s": load})
-    for way in ways:
-        found[way] = found_row(results, rate, target, way, runs[way], local)
-        rows.append(found[way][1])
-    lazy, best = found["streams, lazily"][0], found[OTHERS][0]
+    found = {way: found_row(results, rate, target, way, r, local) for way, r in runs.items()}
+    lazy, best = found["streams, lazily"], found[OTHERS]
     print(f"  with an order of others: {best['seconds'] / local:.2f} times the local disk (wanted: 1.3 at 1 Gbit/s), "
           f"{100 * best['there']:.1f} % of the reads need not wait (95), and they wait "
           f"{best['waits_s'] / max(lazy['waits_s'], 1e-9):.3f} of what lazy ones do (0.1)", flush=True)
-    return rows
 
 
 def replays(system, results):
-    """Returns the table for the document."""
-    boots, rows = {name: recorded(system, name) for name in BOOTS}, []
+    boots = {name: recorded(system, name) for name in BOOTS}
     print(f"replays: a {FASTER:g}th of the processor's time, medians of {ROUNDS}: {'; '.join(HEADS)}")
     link = Link(system.d)
     try:
@@ -298,8 +287,6 @@ def replays(system, results):
             for rate in RATES:
                 link.shape(rate)
                 for target in TARGETS:
-                    rows += replays_at(Lab(system, link), rate, target, boots, url, results)
+                    replays_at(Lab(system, link), rate, target, boots, url, results)
     finally:
         link.remove()
-    rounds = "One replay each" if ROUNDS == 1 else f"Medians of {ROUNDS} replays"
-    return document.markdown(HEADS, rows) + f"\n\n{rounds}, with a {FASTER:g}th of the processor's time."

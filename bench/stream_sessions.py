@@ -44,17 +44,13 @@ def row(name, way, f):
 
 
 def sessions(results):
-    """Returns the table for the document."""
-    rows = []
     print(f"sessions: simulated, the seeds 1 to {SEEDS}: {'; '.join(HEADS)}")
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for name, machines, changes in cases():
             of = {way: figures(pool, machines, changes, way) for way in WAYS}
             for way, f in of.items():
-                rows.append(row(name, way, f))
-                print("  " + " | ".join(document.text(c) for c in rows[-1]), flush=True)
+                print("  " + " | ".join(document.text(c) for c in row(name, way, f)), flush=True)
                 results.append({"case": "sessions", "machines": machines, "starts": name, "knows": way, "seeds": SEEDS, **f})
             own, server = of["the machines"], of["the server"]
             times = ", ".join(f"{look} {own[look] / server[look]:.3f}" for look in LOOKS if server[look] > 0)
             print(f"  machines that know it, as multiples of the server's order: {times}", flush=True)
-    return document.markdown(HEADS, rows) + f"\n\nThe seeds are 1 to {SEEDS}."

@@ -132,7 +132,7 @@ def figures(d, results):
     """Each operation over the disk that streams, the same path over a file, and the file, for each size of a record."""
     size, data, image, disk = MIB << 20, f"{d}/data", f"{d}/data.ndz", f"{d}/data-target"
     sh(f"head -c {size} /dev/urandom > {data}; {BIN}/imagezip -q -r {data} {image}")
-    kibs = (4, 16, 64, 128, 512, 2048) if FULL else (4, 128)
+    kibs = (4, 16, 64, 128, 512, 2048) if FULL else (4, 128, 1024)
     blank(disk, size)
     print(f"figures 4, 5: all sectors are present, {MIB} MiB, MB/s: ours, the same path over a file, the file; and milliseconds of the server's "
           "processor for a GB: ours, the same path")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables and pictures of the comparison with other programs, and the tables of dsync, are those of the committed figures.
+# The tables and pictures of the comparison with other programs, and the tables of dsync and of streaming, are those of the committed figures.
 . "$(dirname "$0")/lib.sh"
 requires python3
 mkdir -p "$T/tree/docs"
@@ -18,4 +18,15 @@ check "drawn anew" draw
 for f in README.md docs/compared.md docs/measured/install.svg; do check "$f has it" grep -q 98,765 "$T/tree/$f"; done
 sed -i '0,/"4": [0-9]*/s//"4": 98765000000/' "$T/tree/docs/measured/grain.json"
 check "dsync's drawn anew" draw; check "docs/dsync.md has it" grep -q 98,765 "$T/tree/docs/dsync.md"
+
+echo "== streaming"
+cp "$TOP/docs/streaming.md" "$T/tree/docs"
+# drawn FROM TO PART WHAT: another figure of this part comes into the document, as WHAT.
+drawn() {
+	sed -i "0,/$1/s//$2/" "$T/tree/docs/measured/stream-$3.json"
+	quietly "$PYTHON" -B "$T/tree/bench/stream_document.py" && grep -q -- "$4" "$T/tree/docs/streaming.md"
+}
+check "docs/streaming.md is as it is drawn" eval 'drawn x x table1 "until" && same docs/streaming.md'
+check "table 1 has it" drawn '"read_bytes": [0-9]*' '"read_bytes": 98765000000' table1 '| 98765 |'
+check "replays have it" drawn '"seconds": [0-9.]*' '"seconds": 98765.4321' replays '| 98765.43 |'
 finish
