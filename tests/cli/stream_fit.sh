@@ -88,6 +88,18 @@ for kind in gpt:$((160 << 20)) mbr:$((60 << 20)); do
 	mv "$T/shown" "$T/shown.$name"
 done
 
+echo "== partitions end in front of the sector table"
+for kind in gpt:160 mbr:60; do
+	# Behind the last whole MiB, to which partitions reach otherwise, is less room than the table needs.
+	IMAGE_AT=$T/${kind%:*}.ndz; new_disk $(((${kind#*:} << 20) + 72 * 512))
+	serve disk fit=yes fill=no
+	table=$(sed -n 's/.*the sector table is at sectors \([0-9]*\) to.*/\1/p' "$T/nbd.log")
+	check "copied" copied ""; stop
+	last=$(sfdisk -d "$T/copied" | sed -n 's/.*start= *\([0-9]*\), size= *\([0-9]*\).*/\1 \2/p' | awk '$1 + $2 > last { last = $1 + $2 } END { print last }')
+	check "${kind%:*}: the table begins at sector $table, and the last partition ends at $last" [ "$last" -le "$table" ]
+	check "there is no whole MiB between them" [ $((table - last)) -lt 2048 ]
+done
+
 echo "== on a disk that was begun with the other word before, a complete one is known all the same"
 for words in fit=no:fit=yes fit=yes:fit=no; do
 	IFS=: read -r before word <<< "$words"
