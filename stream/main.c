@@ -313,6 +313,7 @@ make_boot_image(const struct opts *o, const char *folder, struct err *e)
 {
 	struct boot_config c = { .mounted = o->sources.places[0],
 		.drivers = o->drivers,
+		.devices = &o->devices,
 		.programs = o->programs,
 		.folder = folder };
 	struct boot_made made;
@@ -362,9 +363,10 @@ act(void *opts, char **operands, int n, struct err *e)
 		return err_misuse(e,
 		    "an image is needed, and behind it at most a disk and a target, or with --ro a "
 		    "target");
-	if (o->append != NULL || (!boot && (o->drivers != NULL || o->programs != NULL)))
+	if (o->append != NULL ||
+	    (!boot && (o->drivers != NULL || o->programs != NULL || o->devices.n > 0)))
 		return err_set(e, ERR_USAGE,
-		    "--append is for boot, --drivers and --programs are for bootimage");
+		    "--append is for boot, --device, --drivers and --programs are for bootimage");
 	if (s->n == SOURCES_MAX)
 		return err_set(e, ERR_USAGE, "there are more than %d sources", SOURCES_MAX);
 	memmove(s->places + 1, s->places, s->n * sizeof *s->places);

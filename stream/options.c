@@ -13,7 +13,7 @@
 /* Long-only options from 300 on. */
 enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
-	OPT_DRIVERS, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
+	OPT_DRIVERS, OPT_DEVICE, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
 	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_FIT, OPT_DISCARD, OPT_ORDER,
 	OPT_RECORD, OPT_EXPORT, OPT_EXPORT_KEY, OPT_GROUP_KEY, OPT_JSON
 };
@@ -36,6 +36,16 @@ static int
 set_rate(void *at, const char *arg, struct err *e)
 {
 	return number_rate(arg, 8, INT64_MAX, at, e);
+}
+
+static int
+add_device(void *at, const char *arg, struct err *e)
+{
+	struct boot_devices *d = at;
+
+	if (d->n == BOOT_DEVICES_MAX)
+		return err_set(e, ERR_USAGE, "there are more than %d devices", BOOT_DEVICES_MAX);
+	return device_parse(&d->of[d->n++], arg, e);
 }
 
 enum { MS_MAX = 24 * 3600 * 1000 };
@@ -113,6 +123,9 @@ static const struct cli_opt own_opts[] = {
 	{ OPT_DRIVERS, "drivers", "LIST",
 	    "bootimage: only these modules, separated by commas "
 	    "(drivers for all kinds of machines)", CLI_STR, AT(drivers), 0, 0, NULL },
+	{ OPT_DEVICE, "device", "DEVICE",
+	    "bootimage: refuse a kernel that does not drive this device of the machine: "
+	    "NAME,DRIVER,MODALIAS; repeatable", CLI_CALL, AT(devices), 0, 0, add_device },
 	{ OPT_PROGRAMS, "programs", "FILE", "bootimage: an archive that is appended to the ramdisk",
 	    CLI_STR, AT(programs), 0, 0, NULL },
 	{ OPT_APPEND, "append", "WORDS",

@@ -8,6 +8,7 @@
 #include "common/cli/cli.h"
 #include "common/image/format/opener.h"
 #include "stream/attach/attach.h"
+#include "stream/boot/boot.h"
 #include "stream/sources/sources.h"
 
 struct opts {
@@ -20,6 +21,7 @@ struct opts {
 	const char *mount_options; /* of mount(8); NULL: none */
 	/* bootimage: as in boot.h; NULL: not given */
 	const char *drivers, *programs;
+	struct boot_devices devices;
 	bool boot; /* bootimage was asked for */
 	const char *append; /* boot: words for the kernel; NULL: none */
 	bool read_only, file, quiet, json;

@@ -12,6 +12,7 @@
 
 #include "common/disk/output.h"
 #include "fsmods/md.h"
+#include "fsmods/swap.h"
 #include "stream/boot/cpio.h"
 #include "stream/boot/drivers.h"
 #include "stream/boot/modules.h"
@@ -235,25 +236,32 @@ read_own(const struct kernel *k, const char *name, struct buf *b, struct err *e)
 	return tree_read(k->root, path, FILE_BYTES_MAX, b, e);
 }
 
-/* The lists by which modprobe finds modules; a kernel need not have all of them.  The modules are
- * not compressed in the ramdisk, and have their names there without the ending that says so. */
+/* The same of one that a kernel need not have: 1; 0: it is not there; -1. */
+static int
+read_if_there(const struct kernel *k, const char *name, struct buf *b, struct err *e)
+{
+	if (read_own(k, name, b, e) == 0)
+		return 1;
+	return e->kind == ERR_ABSENT ? 0 : -1;
+}
+
+/* The lists by which modprobe finds modules.  The modules are not compressed in the ramdisk, and have
+ * their names there without the ending that says so. */
 static int
 copy_lists(const struct kernel *k, struct cpio *to, struct err *e)
 {
 	static const char *const lists[] = { "modules.dep", "modules.alias", "modules.softdep",
 		"modules.symbols", "modules.builtin", "modules.order" };
-	int rc = 0;
+	int there = 0;
 
-	for (size_t i = 0; i < sizeof lists / sizeof *lists && rc == 0; i++) {
+	for (size_t i = 0; i < sizeof lists / sizeof *lists && there >= 0; i++) {
 		struct buf b = { 0 };
-		rc = read_own(k, lists[i], &b, e);
-		if (rc == 0)
+		there = read_if_there(k, lists[i], &b, e);
+		if (there > 0)
 			put_module_file(k, to, lists[i], b.base, modules_plain((char *)b.base, b.len));
-		else if (e->kind == ERR_ABSENT)
-			rc = 0;
 		buf_free(&b);
 	}
-	return rc;
+	return there < 0 ? -1 : 0;
 }
 
 /* A list of the kernel's modules, or a module, could not be read.  If it does not exist, a
@@ -333,10 +341,30 @@ choose_needed(struct modules *m, const struct kernel *k, struct err *e)
 	return 0;
 }
 
+/* What drives the devices of this machine. */
+static int
+choose_for_machine(struct modules *m, const struct kernel *k, const struct boot_devices *of,
+    struct err *e)
+{
+	struct buf alias = { 0 }, inside = { 0 };
+	int rc = 0;
+
+	if (of == NULL || of->n == 0)
+		return 0;
+	if (read_if_there(k, "modules.alias", &alias, e) < 0 ||
+	    read_if_there(k, "modules.builtin.modinfo", &inside, e) < 0)
+		rc = -1;
+	for (size_t i = 0; i < of->n && rc == 0; i++)
+		rc = drivers_for(m, &of->of[i], &alias, &inside, e);
+	buf_free(&alias);
+	buf_free(&inside);
+	return rc;
+}
+
 static int
 choose(struct modules *m, const struct kernel *k, const struct boot_config *c, struct err *e)
 {
-	if (choose_needed(m, k, e) != 0)
+	if (choose_needed(m, k, e) != 0 || choose_for_machine(m, k, c->devices, e) != 0)
 		return -1;
 	if (c->drivers == NULL)
 		drivers_all(m);
@@ -505,12 +533,26 @@ make(const struct kernel *k, const struct boot_config *c, struct boot_made *made
 	return rc;
 }
 
+/* A suspended system goes on with what it knew of its filesystems, which another start would change; so
+ * it may go on only when the disk is whole. */
+static int
+check_awake(const struct boot_config *c, struct err *e)
+{
+	for (unsigned i = 0; c->image != NULL && i < c->table->nparts; i++)
+		if (swap_is_suspended(c->image, c->table->parts[i].sectors))
+			return err_set(e, ERR_UNSUPPORTED, "%s: a system is suspended in partition %u",
+			    name_of(c), c->table->parts[i].number);
+	return 0;
+}
+
 int
 boot_make(const struct boot_config *c, struct boot_made *made, struct err *e)
 {
 	struct kernel k = { .root = NULL };
 
 	*made = (struct boot_made){ .modules = 0 };
+	if (check_awake(c, e) != 0)
+		return -1;
 	int rc = find_kernel(&k, c, e);
 	if (rc == 0) {
 		snprintf(made->version, sizeof made->version, "%s", k.version);

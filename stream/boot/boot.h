@@ -9,8 +9,15 @@
 #include "common/base/err.h"
 #include "common/disk/disk.h"
 #include "common/disk/ptable.h"
+#include "stream/boot/drivers.h"
 
-enum { BOOT_VERSION_CAP = 128 };
+enum { BOOT_VERSION_CAP = 128, BOOT_DEVICES_MAX = 32 };
+
+/* What the machine cannot do without, such as its network card and its disk, and buses between. */
+struct boot_devices {
+	struct device of[BOOT_DEVICES_MAX];
+	size_t n;
+};
 
 struct boot_config {
 	/* The disk that the image holds, and its partitions; borrowed.  NULL: `mounted` counts. */
@@ -20,6 +27,7 @@ struct boot_config {
 	/* Names of drivers with commas between them; NULL: those of the memory-root environment,
 	 * for any machine. */
 	const char *drivers;
+	const struct boot_devices *devices; /* of this machine; each needs a driver */
 	/* An archive for the initial ramdisk, that is appended to the modules, with /init and the
 	 * programs; NULL: none. */
 	const char *programs;
@@ -40,8 +48,8 @@ struct boot_made {
  * ("ro" if it has none of that), "nohibernate", and for a disk "frisbee.root=N" with the number of
  * the partition of the root filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4
  * filesystem with a kernel and its modules, or what is mounted has none, or the kernel lacks a
- * module; ERR_FORMAT: what is there is damaged; ERR_ABSENT: there is no such folder; ERR_IO;
- * ERR_NOMEM. */
+ * module or the driver of a device, or a partition holds a suspended system; ERR_FORMAT: what is
+ * there is damaged; ERR_ABSENT: there is no such folder; ERR_IO; ERR_NOMEM. */
 int boot_make(const struct boot_config *, struct boot_made *, struct err *);
 
 #endif /* STREAM_BOOT_BOOT_H */

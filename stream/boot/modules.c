@@ -134,20 +134,20 @@ modules_choose_at(struct modules *m, size_t i)
 	}
 }
 
-/* Has the kernel itself what the module of this name would bring? */
-static bool
-is_builtin(const struct modules *m, const char *name)
+bool
+modules_builtin(const struct modules *m, const char *name)
 {
-	char own[NAME_CAP], path[512];
+	char wanted[NAME_CAP], own[NAME_CAP], path[512];
 	const char *line = m->builtin;
 
+	module_name(name, wanted, sizeof wanted);
 	for (; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
 		size_t n = strcspn(line, "\n");
 		if (n >= sizeof path)
 			continue;
 		memcpy(path, line, n);
 		path[n] = '\0';
-		if (strcmp(module_name(path, own, sizeof own), name) == 0)
+		if (strcmp(module_name(path, own, sizeof own), wanted) == 0)
 			return true;
 	}
 	return false;
@@ -164,7 +164,7 @@ modules_choose(struct modules *m, const char *name)
 			modules_choose_at(m, i);
 			return true;
 		}
-	return is_builtin(m, wanted);
+	return modules_builtin(m, name);
 }
 
 size_t

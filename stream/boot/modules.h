@@ -32,6 +32,8 @@ void modules_free(struct modules *);
 bool modules_choose(struct modules *, const char *name);
 /* Choose list[i], and all that it needs. */
 void modules_choose_at(struct modules *, size_t i);
+/* Has the kernel itself what the module of this name would bring? */
+bool modules_builtin(const struct modules *, const char *name);
 /* How many are chosen. */
 size_t modules_chosen(const struct modules *);
 /* Take the endings of compressed files (".ko.xz") from all paths in a list, so that ".ko" is left.

@@ -3,7 +3,7 @@
 # without a partition for /boot; images that cannot be started so are refused.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/boot_lib.sh"
-requires sfdisk mke2fs cpio zstd xz gzip
+requires sfdisk mke2fs mkswap cpio zstd xz gzip
 # disk NAME LABEL PARTITION FOLDER...: a filesystem in each of these partitions, of 16 MB each; its image.
 disk() {
 	local name=$1 label=$2 n; shift 2
@@ -37,6 +37,8 @@ check "its words" [ "$(cat "$T/out/cmdline")" = "root=UUID=1 ro quiet console=tt
 check "a report" json <("$SD" --json bootimage "$T/sda.ndz" "$T/out") kernel=6.1.0-10-amd64 root_partition=2 modules=7 "ramdisk_bytes=$(stat -c %s "$T/out/initrd.img")"
 check "drivers of a machine" boot --drivers=virtio_net,not_there "$T/sda.ndz"
 check "no others" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
+check "what drives a device of the machine, too" boot --drivers=not_there --device=eth0,other,pci:v00001AF4 "$T/sda.ndz"
+check "with what that needs" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
 (cd "$T/other" && echo program > init && echo init | cpio --quiet -o -H newc > "$T/programs")
 rm -rf "$T/out"; check "with programs" quietly "$SD" bootimage --programs="$T/programs" "$T/sda.ndz" "$T/out"
 check "behind the modules" cmp <(tail -c "$(stat -c %s "$T/programs")" "$T/out/initrd.img") "$T/programs"
@@ -52,11 +54,13 @@ disk lib gpt 3 "$T/root"
 check "a kernel beside its modules" boot "$T/lib.ndz"
 check "without GRUB" [ "$(cat "$T/out/cmdline")" = "ro nohibernate frisbee.root=3" ]
 
-refused() {	# WORDS IMAGE
-	rm -rf "$T/out"; status 4 "$SD" bootimage "$2" "$T/out"
+refused() {	# WORDS IMAGE OPTION...
+	rm -rf "$T/out"; status 4 "$SD" bootimage "${@:3}" "$2" "$T/out"
 	check "it says why" grep -q "$1" "$T/stderr"
 	check "nothing is made" [ ! -e "$T/out" ]
 }
+refused "its kernel 6.1.0-10-amd64: has no driver for sda, which mpt3sas drives here: pci:v00001000d00000097" "$T/gpt.ndz" \
+    --device=eth0,virtio_net,pci:v00001AF4 --device=sda,mpt3sas,pci:v00001000d00000097
 words=$(printf 'word%.0s ' {1..500}); mkdir -p "$T/root/boot/grub"
 echo "linux /boot/vmlinuz-6.1.0-10-amd64 ${words}last" > "$T/root/boot/grub/grub.cfg"
 disk long dos 2 "$T/root"; refused "a command line of 2504 characters" "$T/long.ndz"
@@ -65,8 +69,17 @@ sed -i /nbd/d "$T/root/lib/modules/6.1.0-10-amd64/modules.dep"
 disk nonbd dos 2 "$T/root"
 refused "its kernel 6.1.0-10-amd64: has no module nbd" "$T/nonbd.ndz"
 echo kernel/drivers/block/nbd.ko >> "$T/root/lib/modules/6.1.0-10-amd64/modules.builtin"
-disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/builtin.ndz"
 own=$T/root/lib/modules/6.1.0-10-amd64
+printf 'mpt3sas.license=GPL\0mpt3sas.alias=pci:v00001000d00000097*\0' > "$own/modules.builtin.modinfo"
+disk builtin dos 2 "$T/root"; check "in the kernel itself is fine" boot "$T/builtin.ndz"
+check "a driver, too" boot --device=sda,other,pci:v00001000d00000097sv "$T/builtin.ndz"
+check "by its name alone" boot --device=nbd,nbd,pci:v1 "$T/builtin.ndz"
+rm "$own/modules.builtin.modinfo"
+# A system that has hibernated goes on with what it knew of its filesystems.
+truncate -s 16M "$T/fs"; quietly mkswap "$T/fs" && printf S1SUSPEND | dd of="$T/fs" bs=1 seek=4086 conv=notrunc status=none || fail "mkswap"
+cp "$T/builtin" "$T/asleep"; dd if="$T/fs" of="$T/asleep" bs=1M seek=33 conv=notrunc status=none
+"$BIN/imagezip" -q "$T/asleep" "$T/asleep.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"
+refused "asleep.ndz: a system is suspended in partition 3" "$T/asleep.ndz"
 # Modules that are compressed, each in one of the three ways, are plain in the ramdisk, and so are the lists.
 cp -a "$own" "$T/plain"; sed 's/^/kernel\/fs\/ext4\/ext4.ko\n/; q' "$own/modules.builtin" > "$T/plain/modules.order"; cp "$T/plain/modules.order" "$own"
 packed() {	# ENDING MODULE COMMAND...

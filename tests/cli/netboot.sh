@@ -335,6 +335,28 @@ echo "== a disk that streams"
 with='disk=sda;'
 printf 'virtio_net 1 0\nahci 2 1\n' > "$PROC/modules"
 says "the drivers of this machine" "virtio_net,ahci" "$with loaded_drivers"
+# driven PATH MODULE MODALIAS: a device of /sys, which a module drives, or with "-" the kernel itself.
+driven() {
+	mkdir -p "$T/tree/devices/$1" "$T/tree/module/${2#-}"
+	[ "$2" = -none ] || { mkdir -p "$T/tree/drivers/$1"; ln -s "$T/tree/module/${2#-}" "$T/tree/drivers/$1/module"; ln -s "$T/tree/drivers/$1" "$T/tree/devices/$1/driver"; }
+	[[ $2 = -* ]] || : > "$T/tree/module/$2/initstate"
+	[ -z "$3" ] || echo "$3" > "$T/tree/devices/$1/modalias"
+}
+driven pci0 -none acpi:PNP0A08:
+driven pci0/bridge -pcieport pci:v1bc06
+driven pci0/bridge/vmd vmd pci:v2
+driven pci0/bridge/vmd/host0 -none ''
+driven pci0/bridge/vmd/host0/target sd_mod scsi:t-0x00
+driven pci0/card mlx5_core pci:v3
+driven pci0/card/usb usbcore ''
+driven pci0/card/usb/if asix 'usb:a name with blanks'
+mkdir -p "$T/tree/block/sda" "$T/tree/class/net/eth7"
+ln -s "$T/tree/devices/pci0/bridge/vmd/host0/target" "$T/tree/block/sda/device"; ln -s "$T/tree/devices/pci0/card/usb/if" "$T/tree/class/net/eth7/device"
+says "the devices that it cannot do without, and what drives them, as far as that are modules" "--device=eth7,asix,
+--device=eth7,usbcore,
+--device=eth7,mlx5_core,pci:v3
+--device=sda,sd_mod,scsi:t-0x00
+--device=sda,vmd,pci:v2" "$with netif=eth7; SYS=$T/tree; needed_devices"
 cmdline 'quiet frisbee.action=stream frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no splash'
 says "words for the image's kernel, which may call the only disk otherwise" "frisbee.source=nbd://a/ BOOTIF=01-2 console=ttyS0,115200 frisbee.stream=rate=1M,fill=no frisbee.action=stream-root" "$with stream_words"
 says "parameters of the plugin" "rate=1M fill=no" "$with echo \$(stream_options)"
@@ -342,8 +364,8 @@ cmdline 'frisbee.source=http://a/ frisbee.stream=rate=1M frisbee.verify-key=lab.
 says "with keys" "group-key=$T/keys/lab.group verify-key=$T/keys/lab.pub rate=1M" \
     "$with KEYS=$T/keys; echo \$(stream_options)"
 says "which make the files to start from, too" \
-    "bootimage -q --drivers=virtio_net,ahci --programs=$T/boot/programs.cpio --group-key=$T/keys/lab.group --verify-key=$T/keys/lab.pub http://a/ $T/boot" \
-    "$with KEYS=$T/keys; STREAM_BOOT=$T/boot; pack_programs() { :; }; streamdisk() { echo \$*; return 1; }; make_boot_image http://a/; echo \$why"
+    "bootimage -q --drivers=virtio_net,ahci --device=sda,sd_mod,scsi:t-0x00 --device=sda,vmd,pci:v2 --programs=$T/boot/programs.cpio --group-key=$T/keys/lab.group --verify-key=$T/keys/lab.pub http://a/ $T/boot" \
+    "$with KEYS=$T/keys; SYS=$T/tree; STREAM_BOOT=$T/boot; pack_programs() { :; }; streamdisk() { echo \$*; return 1; }; make_boot_image http://a/; echo \$why"
 cmdline 'frisbee.fit=yes frisbee.stream=rate=1M'
 says "partitions as large as the disk" "fit=yes rate=1M" "$with echo \$(stream_options)"
 cmdline 'frisbee.action=stream frisbee.source=nbd://a/ frisbee.disk=serial:S4*'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TOP/tests/cli/boot_lib.sh"
 [ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs root"
-requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs blkid lvm losetup cpio
+requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs mkswap blkid lvm losetup cpio
 for f in xfs btrfs; do
 	modprobe -q $f 2> /dev/null
 	grep -q -w $f /proc/filesystems || skip "the kernel here does not mount $f"
@@ -96,6 +96,14 @@ says "one on two disks" "why: the group frisbeetest has physical volumes on othe
 pvs lvcreate -y -an -Zn -Wn -i 2 -L 8M -n fast frisbeetest
 says "one with a volume that is not linear" "why: the volume frisbeetest/fast is not linear" "$(groups_of "$P $Q")"
 says "no system is found there, and why" "none: the volume frisbeetest/fast is not linear" "$(found "$P $Q")"
+
+echo "== a system that has hibernated"
+partition 16 mkswap; S=$part
+says "what is only swap space" "frisbee.root=4" "$(found "$S $U $K $X")"
+left
+printf S1SUSPEND | dd of="/dev/$S" bs=1 seek=4086 conv=notrunc status=none
+says "is not started by another system" "none: a system is suspended in partition ${S##*[!0-9]}" "$(found "$U $K $X $S")"
+left
 
 echo "== what other devices have, too"
 name() { echo "partition ${1##*[!0-9]}"; }	# DEVICE

@@ -1,6 +1,7 @@
-/* Any bytes as modules.dep and modules.builtin: nothing is read behind them, and what is chosen
- * is among what there is.  The first byte says where the second list begins.  The bytes behind it
- * are also a module that may be compressed, and a list of which the endings are taken. */
+/* Any bytes as modules.dep and modules.builtin, and as the lists of names of devices: nothing is read
+ * behind them, and what is chosen is among what there is.  The first byte says where the second list
+ * begins.  The bytes behind it are also a module that may be compressed, and a list of which the endings
+ * are taken. */
 #include <assert.h>
 #include <string.h>
 
@@ -47,6 +48,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	drivers_need(&m, "ext4", &e);
 	drivers_all(&m);
+	static const struct device d = { "eth0", "virtio_net", "virtio:d00000001v00001AF4" };
+	if (drivers_for(&m, &d, &dep, &builtin, &e) != 0)
+		assert(e.kind == ERR_UNSUPPORTED);
 	assert(modules_chosen(&m) <= m.n);
 	modules_free(&m);
 	return 0;

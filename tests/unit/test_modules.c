@@ -55,6 +55,85 @@ test_choice(void)
 	modules_free(&m);
 }
 
+static const char aliases[] = "# Aliases extracted from modules themselves.\n"
+			      "alias fs-ext4 ext4\n"
+			      "alias virtio:d00000001v* virtio_net\n"
+			      "alias pci:v00008086d0000100Esv*sd*bc*sc*i* e1000\n"
+			      "alias scsi:t-0x00* sd_mod\n"
+			      "alias usb:v0BDAp815[236]d*dc*dsc*dp*ic*isc*ip*in* noise";
+static const char inside[] = "nvme.alias=pci:v*d*sv*sd*bc01sc08i02*\0nvme.license=GPL\0"
+			     "acpi.alias=acpi*:VMBUS:*";
+
+static bool
+drives(struct modules *m, const char *device, const char *a, size_t alen, struct err *e)
+{
+	struct buf ab = { .base = (uint8_t *)(uintptr_t)a, .len = alen };
+	struct buf ib = { .base = (uint8_t *)(uintptr_t)inside, .len = sizeof inside - 1 };
+	struct device d;
+
+	return device_parse(&d, device, e) == 0 && drivers_for(m, &d, &ab, &ib, e) == 0;
+}
+
+static void
+test_devices(void)
+{
+	size_t n = strlen(aliases);
+	struct modules m;
+	struct device d;
+	struct err e;
+
+	T_CHECK(read_texts(&m, dep, strlen(dep), builtin, &e) == 0);
+	/* By its name for drivers, whatever drives it here. */
+	T_CHECK(drives(&m, "eth0,other,virtio:d00000001v00001AF4", aliases, n, &e));
+	T_CHECK(is_chosen(&m, "virtio_net") && modules_chosen(&m) == 1);
+	T_CHECK(drives(&m, "sda,sd_mod,scsi:t-0x00", aliases, n, &e) && is_chosen(&m, "sd_mod"));
+	T_CHECK(drives(&m, "eth1,r8152,usb:v0BDAp8153d3000dcFFdscFFdp00icFFiscFFip00in00", aliases, n, &e));
+	/* In the kernel itself, by name, or as it says there; the last line has no end. */
+	T_CHECK(drives(&m, "sda,crc-t10dif,pci:v1", aliases, n, &e));
+	T_CHECK(drives(&m, "sda,x,pci:v0d0sv0sd0bc01sc08i02", aliases, n, &e));
+	T_CHECK(drives(&m, "eth0,hv_vmbus,acpi:VMBUS:", aliases, n, &e));
+	/* The list names a module that is not there. */
+	T_CHECK(!drives(&m, "eth0,e1000,pci:v00008086d0000100Esv1sd1bc02sc00i00", aliases, n, &e));
+	T_CHECK(e.kind == ERR_UNSUPPORTED && strcmp(e.text, "has no driver for eth0, which e1000 drives "
+		"here: pci:v00008086d0000100Esv1sd1bc02sc00i00") == 0);
+	/* A driver of that name that does not know the device, as an older one. */
+	T_CHECK(!drives(&m, "eth0,virtio_net,virtio:d00000011v1", aliases, n, &e));
+	T_CHECK(!drives(&m, "eth0,virtio_net,virtio:d00000001v00001AF4", "alias x y\n", 10, &e));
+	/* Names of drivers alone. */
+	T_CHECK(drives(&m, "usb1,noise", aliases, n, &e) && is_chosen(&m, "noise"));
+	T_CHECK(!drives(&m, "usb1,usbcore,", aliases, n, &e));
+	T_CHECK(strcmp(e.text, "has no driver for usb1, which usbcore drives here") == 0);
+	T_CHECK(drives(&m, "eth0,virtio_net,virtio:d00000011v1", "", 0, &e));
+	modules_free(&m);
+	T_CHECK(device_parse(&d, "eth0", &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(device_parse(&d, ",a,b", &e) != 0 && device_parse(&d, "", &e) != 0);
+	T_CHECK(device_parse(&d, "eth0,a,of:Ca,b", &e) == 0 && strcmp(d.modalias, "of:Ca,b") == 0);
+}
+
+/* Each beginning of the list of names, in memory of exactly its size, and lines that are too long. */
+static void
+test_aliases_truncated(void)
+{
+	size_t found = 0;
+
+	for (size_t n = 1; n <= strlen(aliases); n++) {
+		char *exactly = malloc(n);
+		struct modules m;
+		struct err e;
+		if (exactly == NULL || read_texts(&m, dep, strlen(dep), builtin, &e) != 0)
+			return;
+		memcpy(exactly, aliases, n);
+		found += drives(&m, "eth0,x,virtio:d00000001v00001AF4", exactly, n, &e);
+		memset(exactly, '*', n);
+		T_CHECK(!drives(&m, "eth0,x,virtio:d00000001v00001AF4", exactly, n, &e));
+		modules_free(&m);
+		free(exactly);
+	}
+	/* The whole name of the module is needed. */
+	size_t until = (size_t)(strstr(aliases, "virtio_net") - aliases) + strlen("virtio_net");
+	T_CHECK(found == strlen(aliases) - until + 1);
+}
+
 static void
 test_names(void)
 {
@@ -119,6 +198,8 @@ int
 main(void)
 {
 	test_choice();
+	test_devices();
+	test_aliases_truncated();
 	test_names();
 	test_truncated();
 	test_plain();

@@ -22,7 +22,7 @@ serve() {	# BYTES in a second, until $T/rate says another number
 }
 machine() {	# NAME QEMU-OPTIONS...
 	local name=$1; shift
-	vm_start "$name" -machine "${CHIPS:-pc}" "${FIRMWARE[@]}" -cpu max -m 1024 -no-reboot -netdev user,id=n -device virtio-net-pci,netdev=n,romfile= \
+	vm_start "$name" -machine "${CHIPS:-pc}" "${FIRMWARE[@]}" -cpu max -m 1024 -no-reboot -netdev user,id=n -device "${NIC:-virtio-net-pci},netdev=n,romfile=" \
 	    -drive file="$T/a",format=raw,if=none,id=disk,cache=unsafe -device "virtio-blk-pci,drive=disk,serial=${DISK_SERIAL:-disk}" "$@"
 }
 streams() {	# NAME WORDS...

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A machine whose image has no modules for streaming says so, is loaded first, and its disk is as an
-# installation leaves it.
+# installation leaves it.  So is one whose network card the image's kernel does not drive.
 . "$(dirname "$0")/stream_lib.sh"
 vm_bootable; cp "$D/disk.ndz" "$T"
 serve 1000000000
@@ -28,4 +28,15 @@ sys.exit(old == 0)
 PY
 }
 check "as an installation leaves it" as_installed
+
+echo "== a network card that the image's kernel has no driver for"
+kill "${PIDS[-1]}"; wait "${PIDS[-1]}" 2> /dev/null; rm -r "$T/disk.ndz" "$T/a"
+made_disk 1
+NIC=e1000e
+streams card frisbee.after=poweroff
+vm_sees card 300 'has no driver for eth0, which e1000e drives here: pci:v00008086d000010D3'
+vm_sees card 10 'so vda is loaded first, and its system is started from it then'
+vm_sees card 300 'frisbee: DONE: vda is loaded'
+vm_ends card 60
+check "it is whole" quietly "$BIN/imageunzip" --status "$T/a"
 finish
