@@ -195,7 +195,8 @@ help:
 	@echo "make sim           the protocol in virtual time, with SEEDS=100 from FIRST=1 on, or only cases NAMED=ports"
 	@echo "make fuzz          each fuzz target guided by coverage, SECONDS=60 each; fuzz-long: an hour in all, or MINUTES each; TARGETS=ext,chunk"
 	@echo "make bench         against other programs, on a machine that does nothing else"
-	@echo "make plots         tables and pictures of the comparison with other programs, from docs/measured/compared.json"
+	@echo "make plots         the documents' tables and pictures of measured figures, from docs/measured"
+	@echo "make measured      the files of docs/measured, and how many commits have changed the code of each since"
 	@echo "make simulated     the simulator's tables in docs/, written anew; bench/simulated NAME prints one of them"
 	@echo "make paper         the tables of the Frisbee paper; paper-store, paper-dolly, paper-dsync, paper-stream: those of EmuStore, Dolly, dsync and OS streaming"
 	@echo "make demo          a network of four nodes on this machine, loaded"
@@ -279,11 +280,14 @@ bench:
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory all $(STUDIES) $(JSON) $(SAME)
 	@bench/run
-# Tables and pictures of the comparison with other programs and of dsync, from the figures that are committed; bench/compared
-# build/bench.json: from those of a run.
+# Tables and pictures of the comparison with other programs, of stores and of dsync, from the figures that are committed;
+# bench/compared NAME: from those of a run.
 plots:
 	@bench/compared
 	@python3 -B bench/dsync_tables.py
+# The files of figures, and whether what they measure has changed since.
+measured:
+	@bench/measured
 # The figures of the EmuStore thesis with ours beside them, into build/paper-store.
 paper-store:
 	@scripts/deps build bench
@@ -429,6 +433,6 @@ format:
 clean:
 	rm -rf build
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
-.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-dsync-guest paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots install uninstall hdr-check format clean FORCE
+.PHONY: all help list-installed list-programs deb check-deb check-readme house sim simulated paper paper-store paper-dolly paper-dsync paper-dsync-grain paper-dsync-guest paper-stream tests deps check mutants check-long fuzz fuzz-long fuzz-run check-vm check-s3 check-web soak check-arch demo netboot iso bench plots measured install uninstall hdr-check format clean FORCE
 .SECONDARY:
 -include $(shell find build \( -path 'build/*/root' -o -path build/chroot -o -path build/mutants -o -path 'build/*/mnt' -o -path 'build/deb*' \) -prune -o -name '*.d' -print 2>/dev/null)

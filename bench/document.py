@@ -2,6 +2,8 @@
 <!-- end -->."""
 import json, os, platform, subprocess, time
 
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 def machine():
     """What the figures were measured on."""
@@ -10,13 +12,34 @@ def machine():
     return f"{os.cpu_count()} processors ({model})"
 
 
-def keep(path, command, results, **more):
-    """The file in which what bench/run has measured just now stays, with what there is to say of it."""
-    commit = subprocess.run(["git", "-C", os.path.dirname(path), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    about = dict(**more, date=time.strftime("%-d %B %Y"), commit=commit, command=command, machine=machine())
+def measured(name):
+    """The file of figures that the documents' tables are drawn from."""
+    return os.path.join(TOP, f"docs/measured/{name}.json")
+
+
+def about(command, rooms):
+    """How figures were made, which each of these files says: rooms are the folders and files whose code they measure (bench/measured)."""
+    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    return dict(command=command, commit=commit, date=time.strftime("%-d %B %Y"), machine=machine(), busy=os.environ.get("BUSY") == "yes",
+                rooms=list(rooms))
+
+
+def keep(path, figures):
+    """Writes figures and what about() says of them: a member a line, and of a list each element."""
+    line = lambda v: "[\n  " + ",\n  ".join(map(json.dumps, v)) + "\n ]" if v and isinstance(v, list) and isinstance(v[0], dict) else json.dumps(v)
     with open(path, "w") as f:
-        f.write("".join(f"{'{' if i == 0 else ' '}{json.dumps(k)}: {json.dumps(v)},\n" for i, (k, v) in enumerate(about.items())))
-        f.write(' "results": [\n  ' + ",\n  ".join(json.dumps(r) for r in results) + "\n]}\n")
+        f.write("{" + ",\n ".join(f"{json.dumps(k)}: {line(v)}" for k, v in figures.items()) + "}\n")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def when(kept):
+    """The sentence that says when, on what and by which command the figures of a file were measured."""
+    busy = ", on a busy machine" if kept["busy"] else ""
+    return f'{kept["date"]}, commit {kept["commit"]}, {kept["machine"]}{busy}: `{kept["command"]}`'
 
 
 def text(v):

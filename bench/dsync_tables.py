@@ -1,6 +1,6 @@
 """What bench/paper_dsync, bench/paper_dsync_guest and bench/dsync_grain have measured: the files in docs/measured, and the tables of docs/dsync.md,
 which `python3 bench/dsync_tables.py` draws anew from these files."""
-import json, os, subprocess, textwrap, time
+import os, textwrap
 
 import document
 from document import markdown
@@ -8,23 +8,17 @@ from dsync_changes import BLOCK, LONGEST, OF_FIGURE_8
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs/dsync.md")
-
-
-def kept_path(name):
-    return os.path.join(TOP, f"docs/measured/{name}.json")
+# The code that the figures of each file measure.
+ROOMS = {"dsync": ["dsync"], "dsync-merge": ["dsync/merge", "tools/dmmerge"], "dsync-guest": ["dsync/change", "dsync/extract", "dsync/track"],
+         "grain": ["dsync/change", "dsync/extract", "dsync/stream"]}
 
 
 def keep(name, command, figures, folder):
     """Writes the figures, and how they were made, to FOLDER/NAME.json, and with KEEP=yes to docs/measured and docs/dsync.md."""
-    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    figures = dict(command=command, commit=commit, date=time.strftime("%-d %B %Y"), machine=document.machine(),
-                   busy=os.environ.get("BUSY") == "yes", **figures)
-    paths = [f"{folder}/{name}.json"] + ([kept_path(name)] if os.environ.get("KEEP") == "yes" else [])
-    for path in paths:
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(figures, f, indent=1)
-            f.write("\n")
-    if len(paths) > 1:
+    figures = dict(**document.about(command, ROOMS[name]), **figures)
+    document.keep(f"{folder}/{name}.json", figures)
+    if os.environ.get("KEEP") == "yes":
+        document.keep(document.measured(name), figures)
         draw()
 
 
@@ -241,9 +235,8 @@ def made():
     """The tables of docs/dsync.md, of the files that are there."""
     found = {}
     for name, tables in TABLES.items():
-        if os.path.exists(kept_path(name)):
-            with open(kept_path(name), encoding="utf-8") as f:
-                figures = json.load(f)
+        if os.path.exists(document.measured(name)):
+            figures = document.load(document.measured(name))
             found.update({t: make(figures) for t, make in tables.items()})
     return found
 

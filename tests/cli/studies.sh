@@ -107,28 +107,6 @@ check "LRU has none of them" ways 'LRU["hits"] == 0 and LRU["fetched"] == 1'
 sed -i 's/the future/future/' "$T/json"
 check "what knows the future has half" ways '0.4 < future["hits"] <= 0.5'
 
-echo "== figures come into their document"
-printf '{"name": "server memory, 1 TB", "ours": 109.58, "rival": 200, "rival_name": "the limit set", "unit": "MB", "ratio": 1.825, "runs": 1}\n' > "$T/bench.json"
-echo '{"5.5": {"title": "Metadata", "columns": ["KiB", "all"], "rows": [["4", 99.6], ["8", null]], "note": "thesis: up to 4"}}' > "$T/results.json"
-# What four programs have after each of six disks.
-for n in base upgrade moved frag rebuilt renamed; do
-	for p in 'emustore, deflate 6=100' 'emustore, zstd 3=110' 'borg, zlib 6=125' 'casync, zstd=121'; do
-		printf '{"name": "six disks, after %s", "ours": 100, "rival": %s, "rival_name": "%s", "unit": "MB", "ratio": 1, "runs": 1}\n' $n "${p#*=}" "${p%=*}"
-	done
-done > "$T/six.json"
-sed -n 's/six disks, after base/six disks into a store, cpu/p' "$T/six.json" | cat "$T/six.json" - >> "$T/bench.json"
-cp "$TOP/docs/store-measured.md" "$T/doc.md"; cp "$T/doc.md" "$T/before.md"
-check "bench/measured" "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md"
-check "a row of the benchmarks" grep -qF '| server memory, 1 TB | 109.6 | 200 | the limit set | MB | 1.825 |' "$T/doc.md"
-check "a table of the study" grep -qF '| 4 | 99.6 |' "$T/doc.md"
-check "programs beside each other" grep -qF '| moved | 100 | 110 | 125 | 121 | 0.826 | 0.909 |' "$T/doc.md"
-check "and what they took" grep -qF '| processor, s | 100 | 110 | 125 | 121 | 0.826 | 0.909 |' "$T/doc.md"
-check "what has no figures stays" cmp <(sed -n '/bench.measured six-times/,$p' "$T/before.md") <(sed -n '/bench.measured six-times/,$p' "$T/doc.md")
-cp "$T/doc.md" "$T/once.md"; "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md" > /dev/null || fail "a second time"
-check "a second time changes nothing but the day" cmp <(sed -n '/^## Windows/,$p' "$T/once.md") <(sed -n '/^## Windows/,$p' "$T/doc.md")
-echo '<!-- bench/measured nothing --><!-- end -->' > "$T/doc.md"
-status 1 "$PYTHON" "$TOP/bench/measured" "$T/bench.json" "$T/results.json" "$T/doc.md"
-
 echo "== plots are XML"
 python3 -B - "$TOP/bench" "$T" << 'PY' || fail "plots"
 import sys, xml.dom.minidom
