@@ -18,7 +18,7 @@ def kept_path(part):
 
 
 def keep(part, results):
-    document.keep(kept_path(part), f"make paper-stream PARTS={part}", results, rooms=ROOMS[part], busy=os.environ.get("BUSY") == "yes")
+    document.keep(kept_path(part), {**document.about(f"make paper-stream PARTS={part}", ROOMS[part]), "results": results})
 
 
 def fill(text):
