@@ -8,7 +8,7 @@ from document import markdown
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs/streaming.md")
 # The folders whose code each part measures.
-STREAMS = ["stream", "common/image", "common/disk"]
+STREAMS = ["stream/disk", "stream/table", "stream/plugin", "stream/sources", "common/image"]
 ROOMS = {"table1": STREAMS, "replays": STREAMS, "sessions": ["frisbeed", "frisbee", "common/net", "tests/sim"], "table2": STREAMS,
          "table3": STREAMS, "figures": STREAMS}
 
@@ -40,8 +40,8 @@ def judged(of, link):
     """An order of others, beside the local disk and lazy loading, at its worst."""
     names = [name for name in NAMES if (link, name, OTHERS) in of]
     others, local, lazy = ([of[link, name, way] for name in names] for way in (OTHERS, "local disk", "streams, lazily"))
-    return (f"at {LINKS[link]} at most {max(o['seconds'] / r['seconds'] for o, r in zip(others, local)):.2f} times the local disk's seconds, at least "
-            f"{100 * min(o['there'] for o in others):.1f} % of reads that need not wait, and at most "
+    return (f"{LINKS[link]}, {max(o['seconds'] / r['seconds'] for o, r in zip(others, local)):.2f} times the local disk's seconds, "
+            f"{100 * min(o['there'] for o in others):.1f} % of reads that need not wait, "
             f"{max(o['waits_s'] / r['waits_s'] for o, r in zip(others, lazy)):.2f} of lazy loading's waits")
 
 
@@ -57,7 +57,7 @@ def replays(results):
     heads = (f"{LINKS[link]}: {NAMES[name]}" for link, name in columns)
     worst = "; ".join(judged(of, link) for link in dict.fromkeys(link for link, _ in columns))
     return (fill("Seconds; of what streams, also reads that need not wait, %; the sum of waits, s; 99 of 100 reads within, ms "
-                 f"(medians of {results[0]['runs']} replays):") + f"\n\n{markdown(('disk', *heads), rows)}\n\n" + fill(f"With an order of others: {worst}."))
+                 f"(medians of {results[0]['runs']} replays):") + f"\n\n{markdown(('disk', *heads), rows)}\n\n" + fill(f"The worst of an order of others: {worst}."))
 
 
 def sessions(results):
