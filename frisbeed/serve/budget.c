@@ -17,6 +17,7 @@ enum {
 	RESERVED_PERCENT = 5,  /* kept for all members together that begin to send */
 	/* a member that sends at least this part of its share could use more */
 	GREEDY_PERCENT = 75,
+	SILENT_US = 2000000,   /* a member that has not asked for so long is stopped, or hangs */
 	SLACK_BITS = 2 * 9000, /* a block more or less is no sign of anything */
 	MEMBERS_MOST = 1 << 20,
 };
@@ -235,6 +236,18 @@ judge(struct table *t, struct member *m, uint64_t now_us, uint64_t sent_bits)
 	m->demand = greedy ? ALL : 2 * m->rate + reserve(t);
 }
 
+/* A process that is stopped, or hangs, sends nothing: what was granted to it is for the others, until it
+ * asks again. */
+static void
+pass_over(struct table *t, uint64_t now_us)
+{
+	for (unsigned i = 0; i < t->max; i++) {
+		struct member *m = &t->member[i];
+		if (m->used && now_us > m->at_us + SILENT_US)
+			m->grant = m->demand = 0;
+	}
+}
+
 /* Grant a member as much of its fair share as no other member still uses. */
 static void
 settle(struct table *t, struct member *m)
@@ -308,6 +321,7 @@ budget_share(struct budget *b, int member, uint64_t now_us, uint64_t sent_bits)
 		judge(t, m, now_us, sent_bits);
 	if (begins)
 		m->demand = ALL;
+	pass_over(t, now_us);
 	settle(t, m);
 	uint64_t bits = m->grant;
 	release(t);

@@ -8,7 +8,8 @@
  * began to send.  Any thread may call these functions.
  *
  * Members may be in several processes: the budget is then in a file that each of them
- * maps. A process that is killed leaves its members behind, until another one says so. */
+ * maps. A process that is killed leaves its members behind, until another one says so; members that
+ * have not asked for 2 s have no share until they do. */
 #ifndef FRISBEED_SERVE_BUDGET_H
 #define FRISBEED_SERVE_BUDGET_H
 

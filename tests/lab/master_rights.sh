@@ -122,8 +122,8 @@ streams_on() {
 	for p in $(ip netns pids "${LAB}s"); do ! tr '\0' '\n' < "/proc/$p/cmdline" | grep -q "/open-2s.ndz@" || server=$p; done
 	kill -STOP "$server"
 	check "another image takes its place" on 3 timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/open-2s.ndz "$T/disk.new"
-	kill -CONT "$server"	# the sessions share the rate
-	check "whoever comes has it" eval 'get 1 open-2s.ndz "$T/new.out2" && cmp "$T/disk.new" "$T/new.out2"'
+	check "whoever comes has it, and all of the rate, which the sessions share" eval 'get 1 open-2s.ndz "$T/new.out2" && cmp "$T/disk.new" "$T/new.out2"'
+	kill -CONT "$server"
 	check "the disk is read as it was, to its end" eval 'nbdcopy "nbd+unix:///?socket=$T/nbd" "$T/stream.out" && cmp "$T/disk.old" "$T/stream.out"'
 	check "and loaded" eval "wait $load && cmp '$T/disk.old' '$T/old.out2'"
 	kill $nbd; wait $nbd

@@ -223,6 +223,27 @@ test_room(void)
 	budget_free(b);
 }
 
+/* One that does not ask, because its process is stopped, leaves its part to the others, and has it again when it asks. */
+static void
+test_silent(void)
+{
+	struct budget *b = budget_new(TOTAL, MEMBERS);
+	struct sender s[2];
+	uint64_t now = 1000;
+
+	for (int i = 0; i < 2; i++)
+		enter(b, &s[i], TOTAL, now);
+	run(b, s, 2, &now, 20);
+	T_CHECK(near(s[0].rate, TOTAL / 2) && near(s[1].rate, TOTAL / 2));
+	run(b, s, 1, &now, 15);
+	T_CHECK(near(s[0].rate, TOTAL / 2)); /* not at once */
+	run(b, s, 1, &now, 15);
+	T_CHECK(near(s[0].rate, TOTAL));
+	run(b, s, 2, &now, 20);
+	T_CHECK(near(s[0].rate, TOTAL / 2) && near(s[1].rate, TOTAL / 2));
+	budget_free(b);
+}
+
 /* A rate in a file, which another process has opened, too.  When that is killed, its part is there
  * for the others as soon as somebody says so. */
 static void
@@ -272,5 +293,6 @@ main(void)
 	test_slow();
 	test_begins();
 	test_room();
+	test_silent();
 	return t_done();
 }
