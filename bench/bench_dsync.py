@@ -54,10 +54,11 @@ def need(*programs):
 
 
 def bench_extract(_):
-    """The same reads by both: blocks at random, runs as a virtual machine's work has them, and all of the device."""
+    """The same reads by both: blocks at random, runs as a virtual machine's work has them, and all of the device.  KEEP and BUSY are
+    those of bench_merge."""
     if not need("fio"):
         return
-    d, r = Device(), random.Random(1)
+    d, r, rows = Device(), random.Random(1), []
     n = d.size // BLOCK
     lengths = [2, 3, 4, *[5] * 12, 6, 8, 16, 32, 64, 128, 639]
     clusters = set()
@@ -66,10 +67,12 @@ def bench_extract(_):
         clusters.update(range(first, min(first + r.choice(lengths), n)))
     for name, runs in (("random", runs_of(r.sample(range(n), n // 10))), ("clustered", runs_of(clusters)), ("all", [[0, n]])):
         mb = d.lists(name, runs)
-        a, b = pairs(f"{BIN}/dmextract -q --since=ranges:{d.dir}/{name}.ranges {d.path} > /dev/null",
-                     f"fio --name=x --read_iolog={d.dir}/{name}.fio --replay_no_stall=1 --ioengine=io_uring --iodepth=8 --direct=1")
+        extract = f"{BIN}/dmextract -q --since=ranges:{d.dir}/{name}.ranges {d.path} > /dev/null"
+        a, b = pairs(extract, f"fio --name=x --read_iolog={d.dir}/{name}.fio --replay_no_stall=1 --ioengine=io_uring --iodepth=8 --direct=1")
         claim = "" if mb / b < CLAIMED_MB else ", where fio reads too fast for a claim"
+        rows.append(dict(how=name, mb_per_second=mb / a, fio_mb_per_second=mb / b, bytes=int(mb * 1e6), **profile(extract, "true", d.dir)))
         report(f"dsync extract, {name}", mb / a, EXTRACT_SHARE * mb / b, f"{100 * EXTRACT_SHARE:.0f} % of fio, the same reads{claim}", "MB/s")
+    dsync_tables.keep("dsync-extract", f"DSYNC_GIB={GIB:g} RUNS={RUNS} bench/run dsync_extract", dict(rows=rows), d.dir)
     d.remove()
 
 
@@ -91,7 +94,7 @@ def profile(command, before, folder):
         for line in out.splitlines():
             share, _, dso = line.partition(";")
             if dso:
-                part = next((name for begins, name in PROFILED.items() if dso.strip().startswith(begins)), "dmmerge itself")
+                part = next((name for begins, name in PROFILED.items() if dso.strip().startswith(begins)), "the program itself")
                 found["shares"][part] = found["shares"].get(part, 0) + float(share.strip().rstrip("%"))
     return found
 

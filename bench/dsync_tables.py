@@ -23,17 +23,22 @@ def keep(name, command, figures, folder):
 
 
 def how(f):
-    busy = " It was a busy machine, so the times say little." if f["busy"] else ""
-    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{busy} The command:", 99)
-    return f"{words}\n\n    {f['command']}"
+    zfs = f", ZFS {f['zfs']}" if f.get("zfs") else ""
+    words = f"`{f['command']}`, commit {f['commit']}, {f['date']}, {f['machine']}{zfs}{', a busy machine' if f['busy'] else ''}."
+    return textwrap.fill(words, 99, break_on_hyphens=False, break_long_words=False)
+
+
+SHORT = {"clustered, as figure 8": "clustered", "a database (SQLite, WAL)": "database", "a mail store (Maildir)": "mail", "a package upgrade": "upgrade"}
+
+
+def short(history):
+    return SHORT.get(history, history.replace(" at random", ""))
 
 
 def grain(f):
     """What each block size makes a sync send, in MB."""
-    grains = list(f["rows"][0]["sent_bytes"])
-    rows = [(r["history"], *(n / 1e6 for n in r["sent_bytes"].values()), *(f"{n / r['sent_bytes']['4']:.1f}" for n in list(r["sent_bytes"].values())[1:]))
-            for r in f["rows"]]
-    return markdown(("MB sent after", *(f"{g} KiB" for g in grains), *(f"{g} KiB, of 4" for g in grains[1:])), rows)
+    rows = [(short(r["history"]), *(n / 1e6 for n in r["sent_bytes"].values())) for r in f["rows"]]
+    return markdown(("MB sent", *(f"{g} KiB" for g in f["rows"][0]["sent_bytes"])), rows)
 
 
 METHODS = {"dsync": "dsync", "dsync-in-place": "dsync, in place", "btrfs": "`btrfs send`", "hashes": "hashes of 4 KiB",
@@ -45,29 +50,35 @@ def seconds(row):
     return "" if row is None else f"({row['seconds']:.0f})" if row["calculated"] else row["seconds"]
 
 
-def of_paper(row):
-    """The paper's seconds for the like, and the size of its disk, if that is another one."""
-    if row is None or row["paper_seconds"] is None:
-        return None
-    return f"{row['paper_seconds']:,g}" + ("" if row["paper_gib"] == row["gib"] else f", of {row['paper_gib']} GiB")
+def of_paper(rows):
+    """The paper's seconds for the like, over its own link, by method, and the size of its disk."""
+    there = [r for r in rows if r["link"] == "1gbit" and r["paper_seconds"] is not None]
+    return {r["method"]: f"{r['paper_seconds']:,g}" for r in there}, f"the paper, {there[0]['paper_gib']} GiB" if there else "the paper"
 
 
-def by_link(f, case):
-    """Seconds of each method for one change, by link, and the paper's; the MB that the link of 1 Gbit/s carried."""
-    of = {(r["method"], r["link"]): r for r in f["rows"] if r["case"] == case}
-    there = [m for m in METHODS if any((m, link) in of for link in LINKS)]
-    rows = [(METHODS[m], *(seconds(of.get((m, link))) for link in LINKS), of_paper(of.get((m, "1gbit"))), of[m, "1gbit"]["sent_bytes"] / 1e6,
-             of[m, "1gbit"]["cpu_seconds"] if not of[m, "1gbit"]["calculated"] else None) for m in there]
-    return markdown((f"seconds, {f['paper_gb']:g} GiB", *LINKS.values(), "the paper, 1 Gbit/s", "MB carried", "processor, s"), rows)
+CHANGES = ("the paper's change", "a tenth of it")
+
+
+def by_link(f):
+    """Seconds of each method for the paper's change and a tenth of it, by link; MB carried and processor are those of the change at 1 Gbit/s."""
+    of = {(r["method"], r["case"], r["link"]): r for r in f["rows"] if r["case"] in CHANGES}
+    whole = {m: of[m, CHANGES[0], "1gbit"] for m in METHODS if (m, CHANGES[0], "1gbit") in of}
+    paper, name = of_paper(of.values())
+    rows = [(METHODS[m], *(seconds(of.get((m, c, link))) for c in CHANGES for link in LINKS), paper.get(m), w["sent_bytes"] / 1e6, w["cpu_seconds"])
+            for m, w in whole.items()]
+    return markdown((f"seconds, {f['paper_gb']:g} GiB", *LINKS.values(), *(f"a tenth, {link}" for link in LINKS.values()), name, "MB", "processor"), rows)
 
 
 def by_case(f):
     """Seconds over 1 Gbit/s of the changes at random, and of a print server, and the paper's."""
-    of = {(r["method"], r["case"], r["gib"]): r for r in f["rows"] if r["link"] == "1gbit"}
-    cases = list(dict.fromkeys((c, g) for _, c, g in of if c.startswith(("random", "print"))))
-    papers = dict(case for case in cases if any(of_paper(of.get((m, *case))) for m in METHODS))  # the largest disk of each case
-    rows = [(METHODS[m], *(seconds(of.get((m, *c))) for c in cases), *(of_paper(of.get((m, *c))) for c in papers.items())) for m in METHODS if m != "btrfs"]
-    return markdown(("seconds", *(f"{c}, {g:g} GiB" for c, g in cases), *(f"{c}, the paper" for c in papers)), rows) if cases else None
+    found = [r for r in f["rows"] if r["link"] == "1gbit" and r["case"].startswith(("random", "print"))]
+    of = {(r["method"], r["case"], r["gib"]): r for r in found}
+    cases = list(dict.fromkeys((c, g) for _, c, g in of))
+    papers = {c: of_paper([r for r in found if r["case"] == c]) for c in dict.fromkeys(c for c, _ in cases)}
+    papers = {c: p for c, p in papers.items() if p[0]}
+    names = {c: c.replace("random ", "") for c, _ in cases}
+    rows = [(METHODS[m], *(seconds(of.get((m, *c))) for c in cases), *(p[0].get(m) for p in papers.values())) for m in METHODS if m != "btrfs"]
+    return markdown(("seconds", *(f"{names[c]}, {g:g} GiB" for c, g in cases), *(f"{names[c]}, {p[1]}" for c, p in papers.items())), rows) if cases else None
 
 
 def more(f, what):
@@ -76,35 +87,32 @@ def more(f, what):
 
 def memory(f):
     """Table 1."""
-    rows = [(f"{m['tib']} TiB", f"{m['paper_mib']:.0f}", m["mib"]) for m in more(f, "table 1")]
-    return markdown(("device", "the paper's bits in the kernel, MiB", "`dmextract`, MiB"), rows) if rows else None
+    found = more(f, "table 1")
+    rows = [("the paper's bits", *(m["paper_mib"] for m in found)), ("`dmextract`", *(m["mib"] for m in found))]
+    return markdown(("MiB", *(f"{m['tib']} TiB" for m in found)), [(name, *(f"{v:.0f}" for v in mib)) for name, *mib in rows]) if found else None
 
 
 def traces(f):
     """Figures 4 and 5; of a busy machine the processors' share is that of all that ran."""
-    rows = [(METHODS[m["method"]], m["seconds"], None if f["busy"] else f"{m['cpu_percent']:.0f} %", m["mb_per_second"],
-             None if m["paper_mb_per_second"] is None else f"{m['paper_mb_per_second']:g}, of 32 GiB") for m in more(f, "figures 4, 5")]
-    return markdown((f"random 10 %, {f['paper_gb'] / 2:g} GiB", "seconds", "of all processors", "MB sent in a second", "the paper"), rows) if rows else None
+    rows = [(METHODS[m["method"]], None if f["busy"] else f"{m['cpu_percent']:.0f} %", *(v and f"{v:.0f}" for v in (m["mb_per_second"], m["paper_mb_per_second"])))
+            for m in more(f, "figures 4, 5")]
+    return markdown((f"10 % of {f['paper_gb'] / 2:g} GiB", "processors", "MB/s sent", "the paper's MB/s"), rows) if rows else None
 
 
-RUNS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 12), (13, 128), (129, LONGEST))
+RUNS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 128), (129, LONGEST))
 FIGURE_8 = {**OF_FIGURE_8, 1: 0, LONGEST: LONGEST}  # of 45,000 blocks
 
 
 def histogram(f):
-    """Figure 8: which part of the changed blocks is in runs of so many."""
+    """Figure 8: how many percent of the changed blocks are in runs of so many."""
     def part(counts, least, most):
-        return f"{100 * sum(n for length, n in counts.items() if least <= int(length) <= most) / sum(counts.values()):.1f} %"
+        return f"{100 * sum(n for length, n in counts.items() if least <= int(length) <= most) / sum(counts.values()):.1f}"
 
     found = {m["changes"]: m["blocks_in_runs_of"] for m in more(f, "figure 8")}
-    paper = {**FIGURE_8, 0: 45000 - sum(FIGURE_8.values())}
-    rows = [(f"{a}" if a == b else f"{a} to {b}", *(part(c, a, b) for c in found.values()), part(paper, a, b) if b in FIGURE_8 else None) for a, b in RUNS]
-    return markdown(("blocks in a row", *found, "the paper's, as far as it says"), rows) if found else None
-
-
-def ways(parts):
-    """Parts by what they are of: "with no limit (in place), at 1 Gbit/s"."""
-    return ", ".join(f"{'with ' if p['link'] == 'none' else 'at '}{LINKS[p['link']]}{' (in place)' if p['method'] != 'dsync' else ''}" for p in parts)
+    known = {**FIGURE_8, 0: 45000 - sum(FIGURE_8.values())}
+    rows = [(name, *(part(c, *run) for run in RUNS)) for name, c in found.items()]
+    rows.append(("the paper's own", *(part(known, a, b) if b in FIGURE_8 else None for a, b in RUNS)))
+    return markdown(("% of blocks in runs of", *(f"{a}" if a == b else f"{a}-{b}" for a, b in RUNS)), rows) if found else None
 
 
 def span(parts, name, form):
@@ -112,30 +120,13 @@ def span(parts, name, form):
     return low if low == high else f"{low} to {high}"
 
 
-def not_had(parts):
-    """Why dsync is not a hundred times as fast: by what its bytes alone cost, of those parts for which that is so, and of the others."""
-    cost, rest = ([p for p in parts if (p["bytes_s"] >= p["hundredth_s"]) == more] for more in (True, False))
-    words = ""
-    if cost:
-        words += (f" The bytes alone cost {span(cost, 'bytes_s', '{:.3f}')} s, more than a hundredth of rsync's time "
-                  f"({span(cost, 'hundredth_s', '{:.3f}')} s): {ways(cost)}.")
-    if rest:
-        words += (f" The bytes alone cost {span(rest, 'bytes_s', '{:.3f}')} s, less than a hundredth of rsync's time "
-                  f"({span(rest, 'hundredth_s', '{:.3f}')} s): {ways(rest)}; dsync took {span(rest, 'seconds', '{:.3f}')} s.")
-    return words
-
-
 def hundred_of(f, case, parts):
-    """What there is to say of one change: whether the paper's factor to rsync is had, and what both read."""
-    rsync = [dict(r, mb=2 * r["gib"] * 2**30 / 1e6) for r in f["rows"] if r["case"] == case and r["method"] == "rsync-in-place"]
-    parts = [dict(p, bytes_s=p["read_s"] + p["sent_s"] + p["journal_s"] + p["write_s"], hundredth_s=p["seconds"] * p["rsync_times"] / 100) for p in parts]
-    had, changed, gib = [p for p in parts if p["rsync_times"] >= 100], rsync[0]["changed_bytes"], rsync[0]["gib"]
-    rates = [dict(mb_per_second=r["mb"] / r["seconds"]) for r in rsync]
-    words = (f"{case[0].upper()}{case[1:]}, {changed // BLOCK:,} blocks, is {changed / gib / 2**30 * 100:.2g} % of {gib:g} GiB. rsync in place took "
-             f"{span(parts, 'rsync_times', '{:.0f}')} times as long as dsync: the hundred is had {ways(had) if had else 'nowhere'}. rsync read "
-             f"{rsync[0]['mb']:,.0f} MB of both disks, at {span(rates, 'mb_per_second', '{:.0f}')} MB/s; `fio` read what has changed at "
-             f"{changed / 1e6 / max(parts[0]['read_s'], 1e-3):.0f} MB/s, and wrote it at {changed / 1e6 / max(parts[0]['write_s'], 1e-3):.0f}."
-             f"{not_had([p for p in parts if p not in had])}{' (A busy machine.)' if f['busy'] else ''}")
+    """Of one change: its part of the disk, what its bytes alone cost, and a hundredth of rsync's time, which has to read both disks."""
+    rsync = [r for r in f["rows"] if r["case"] == case and r["method"] == "rsync-in-place"]
+    parts = [dict(bytes_s=p["read_s"] + p["sent_s"] + p["journal_s"] + p["write_s"], hundredth_s=p["seconds"] * p["rsync_times"] / 100) for p in parts]
+    changed, gib = rsync[0]["changed_bytes"], rsync[0]["gib"]
+    words = (f"{case[0].upper()}{case[1:]}, {changed // BLOCK:,} blocks, is {changed / gib / 2**30 * 100:.2g} % of the disk: its bytes cost "
+             f"{span(parts, 'bytes_s', '{:.2f}')} s, a hundredth of rsync's time is {span(parts, 'hundredth_s', '{:.2f}')} s.")
     return textwrap.fill(words, 99)
 
 
@@ -149,19 +140,27 @@ def hundred(f):
 
 
 def where(f):
-    """Each part of the time of dsync as fio or the link takes it, and what it took from end to end."""
-    rows = [(f"{p['case']}, {METHODS[p['method']]}, {LINKS[p['link']]}", p["read_s"], p["sent_s"], p["journal_s"] or None, p["write_s"], p["allowed_s"],
-             p["seconds"], f"{p['rsync_times']:.0f}" if p["rsync_times"] else None) for p in more(f, "parts")]
-    return markdown(("seconds", "read", "sent", "journal", "copy", "1.3 times all, and 0.15", "took", "rsync in place, times as long"), rows)
+    """What fio takes for each part of the work of dsync, and by link the time of both ends beside 1.3 times all of it, the link's, too, and 0.15 s."""
+    of = {}
+    for p in more(f, "parts"):
+        of.setdefault((p["case"], p["method"]), {})[p["link"]] = p
+    rows = []
+    for (case, method), by in of.items():
+        one = next(iter(by.values()))
+        rows.append((f"{case}{', in place' if method != 'dsync' else ''}", *(f"{one[k]:.2f}" if one[k] else None for k in ("read_s", "journal_s", "write_s")),
+                     *(f"{by[link]['seconds']:.2f}/{by[link]['allowed_s']:.2f}" for link in LINKS),
+                     *(f"{by[link]['rsync_times']:.0f}" if by[link]["rsync_times"] else None for link in LINKS)))
+    return markdown(("seconds", "read", "journal", "copy", *LINKS.values(), *(f"to rsync, {link}" for link in LINKS.values())), rows)
 
 
-TRACKERS = {"era": "dm-era, {} KiB", "thin": "dm-thin, {} KiB", "zfs": "ZFS, {} KiB"}
+TRACKERS = {"era": "dm-era {}", "thin": "dm-thin {}", "zfs": "ZFS {}"}
+NOT_SHOWN = "zfs 8", "zfs 64"
 REQUEST_BYTES = 32 << 10  # a disk that moves 500 MB in a second moves so much in 65 us, about what a flushed write takes
 
 
 def tracker(name):
     kind, kib, *fine = name.split()
-    return TRACKERS[kind].format(kib) + (", `--fine`" if fine else "")
+    return TRACKERS[kind].format(kib) + (" fine" if fine else "")
 
 
 def sums(rows, when, device, count):
@@ -174,17 +173,24 @@ def sums(rows, when, device, count):
     return found
 
 
-def in_guest(f, values, form):
+def in_guest(f, *values):
+    """By history and tracker what values() say, with slashes between."""
     names, columns = (list(dict.fromkeys(r[k] for r in f["rows"])) for k in ("history", "tracker"))
-    return markdown(("after", *map(tracker, columns)), [(h, *(form(values[h, t]) for t in columns)) for h in names])
+    columns = [c for c in columns if c not in NOT_SHOWN]
+    return markdown(("", *map(tracker, columns)), [(short(h), *("/".join(v[h, t] for v in values) if (h, t) in values[0] else None for t in columns)) for h in names])
 
 
-def counted(when, device, count, form=lambda v: v):
-    return lambda f: in_guest(f, sums(f["rows"], when, device, count), form)
+def counted(f, when, device, count, form="{}", unit=1):
+    return {key: form.format(n / unit if unit > 1 else n) for key, n in sums(f["rows"], [when], device, count).items()}
 
 
-def megabytes(v):
-    return v / 1e6
+def guest_bytes(f):
+    return in_guest(f, counted(f, "sent", ["disk", "metadata"], "read_bytes", "{:.1f}", 1e6), counted(f, "sent", [None], "sent_bytes", "{:.1f}", 1e6))
+
+
+def guest_requests(f):
+    return in_guest(f, counted(f, "written", ["metadata"], "requests"), counted(f, "written", ["disk"], "requests"),
+                    counted(f, "sent", ["disk", "metadata"], "requests"))
 
 
 def cost(f):
@@ -195,39 +201,30 @@ def cost(f):
     names, columns = (list(dict.fromkeys(r[k] for r in f["rows"])) for k in ("history", "tracker"))
     columns = [t for t in columns if t.startswith("era")]
     costs = {h: [sum(times * p[h, t] for times, p in parts) for t in columns] for h in names}
-    rows = [(h, *(f"{c / min(costs[h]):.2f}" for c in costs[h])) for h in names]
+    rows = [(short(h), *(f"{c / min(costs[h]):.2f}" for c in costs[h])) for h in names]
     most = ("the most", *(max((r[i] for r in rows), key=float) for i in range(1, len(columns) + 1)))
     return markdown(("times the cheapest", *map(tracker, columns)), [*rows, most])
 
 
-def in_guest_how(f):
-    zfs = f" ZFS was {f['zfs']}." if f.get("zfs") else ""
-    seconds = " The seconds were those of an emulated machine on a busy one, and are not shown." if f["busy"] else ""
-    words = textwrap.fill(f"{f['date']}, commit {f['commit']}, {f['machine']}.{zfs}{seconds} The command:", 99)
-    return f"{words}\n\n    {f['command']}"
+PARTS = ("kernel", "SHA-256", "copies in memory")  # of the processor's time, as perf sees it
 
 
-def merges(f):
-    """Rates of dmmerge, unless the machine was busy, and what it asks of disk and processor for each byte that is merged."""
-    rows, parts = [], ("kernel", "SHA-256", "copies in memory", "dmmerge itself")
+def against_fio(f):
+    """Rates beside fio's, unless the machine was busy, and where the processor is."""
+    rows, parts = [], [p for p in PARTS if any(p in r.get("shares", {}) for r in f["rows"])]
     for r in f["rows"]:
-        times = [f"{r[k] / r['bytes']:.2f}" for k in ("written_bytes", "read_bytes")]
-        rates = [None, None] if f["busy"] else [r["mb_per_second"], f"{100 * r['mb_per_second'] / r['fio_mb_per_second']:.0f} %"]
-        rows.append((r["how"], *rates, f"{100 * r['wanted']:.0f} %", *times, r["cpu_seconds"] / r["bytes"] * 1e9, *(f"{r['shares'][p]:.0f} %" if p in r["shares"] else None for p in parts)))
-    return markdown(("", "MB/s", "of fio's writes", "wanted", "disk writes, times", "disk reads, times", "processor, s for a GB", *parts), rows)
+        rates = [None, None] if f["busy"] else [f"{r['mb_per_second']:,.0f}", f"{100 * r['mb_per_second'] / r['fio_mb_per_second']:.0f} %"]
+        rows.append((r["how"], *rates, f"{r['cpu_seconds'] / r['bytes'] * 1e9:.2f}", *(f"{r['shares'].get(p, 0):.0f} %" for p in parts)))
+    return markdown(("", "MB/s", "of fio", "processor, s/GB", *parts), rows)
 
 
 TABLES = {
-    "dsync-merge": {"merge-how": how, "merge": merges},
-    "dsync-guest": {"guest-how": in_guest_how, "guest-sent": counted(["sent"], [None], "sent_bytes", megabytes),
-                    "guest-read": counted(["sent"], ["disk", "metadata"], "read_bytes", megabytes),
-                    "guest-sync": counted(["sent"], ["disk", "metadata"], "requests"),
-                    "guest-noted": counted(["written"], ["metadata"], "requests"),
-                    "guest-written": counted(["written"], ["disk"], "requests"), "guest-cost": cost},
+    "dsync-extract": {"extract-how": how, "extract": against_fio},
+    "dsync-merge": {"merge-how": how, "merge": against_fio},
+    "dsync-guest": {"guest-how": how, "guest-bytes": guest_bytes, "guest-requests": guest_requests, "guest-cost": cost},
     "grain": {"grain-how": how, "grain": grain},
-    "dsync": {"paper-how": how, "paper-change": lambda f: by_link(f, "the paper's change"), "paper-tenth": lambda f: by_link(f, "a tenth of it"),
-              "paper-cases": by_case, "paper-memory": memory, "paper-traces": traces, "paper-runs": histogram, "paper-where": where,
-              "paper-hundred": hundred},
+    "dsync": {"paper-how": how, "paper-change": by_link, "paper-cases": by_case, "paper-memory": memory, "paper-traces": traces,
+              "paper-runs": histogram, "paper-where": where, "paper-hundred": hundred},
 }
 
 
