@@ -26,7 +26,8 @@ for table in "$T/table" disk; do
 	check "nothing is written: what the image does not store counts, $free sectors" [ "$free" -gt 10000 -a "$free" -lt $((DISK_BYTES / 512 - 8000)) ]
 	nbdcopy "$URI" "$T/served" || fail "nbdcopy"	# much is fetched, and is no change
 	check "what was fetched is no change" [ "$(sectors)" = "$free" ]
-	python3 "$WRITES" write "$T/sock" $((5 << 20)) "in the second partition" || fail "write"
+	python3 "$WRITES" unflushed "$T/sock" $((5 << 20)) "in the second partition" || fail "write"
+	check "what nobody has flushed is one" [ "$(sectors)" -gt "$free" ]
 	python3 "$WRITES" write "$T/sock" $((23 << 20)) "behind it" || fail "write"
 	now=$(sectors)
 	check "what was written is one: $((now - free)) sectors of its piece" [ "$now" -gt "$free" -a $((now - free)) -le $((2 * 3840)) ]

@@ -43,6 +43,14 @@ followed() {	# N
 	cmp -s "$T/target/copy" "$T/dev" || { echo "the copy is wrong after the next one"; return 1; }
 }
 LOTS=0 cut "$T/source" followed extract
+# The digests of a state have their name on the disk before the states name it.
+ordered() {
+	LC_ALL=C awk -v top="$T/work" '/^rename .*[/]state[.][0-9a-f]+$/ { named = 1; seen = 1 }
+		/^sync / && $4 == top { named = 0 }
+		/^rename .*[/]state$/ && named { exit 1 }
+		END { exit !seen || named }' "$T/record"
+}
+check "the digests' name is flushed first" ordered
 
 # --- it is confirmed ---
 confirm() { x "$T/work" --done; }
@@ -54,4 +62,18 @@ confirmed() {
 }
 id=$(x "$T/sent" --status | sed -n 's/^pending //p')
 cut "$T/sent" confirmed confirm
+
+# --- dsync verify has found a difference: the next sync sends it, and is refused before that ---
+v() { PATH=$BIN:$PATH "$BIN/dsync" --since=scan:"$1/state" "${@:2}"; }
+finds() { v "$T/work" verify "$T/dev" "$T/wrong/copy" > "$T/found"; [ $? = 4 ]; }
+mended() {
+	rm -rf "$T/target"; cp -r "$T/wrong" "$T/target"
+	v "$T/disk" once "$T/dev" "$T/target/copy" > "$T/next" 2> "$T/stderr" ||
+	    { [ $ended = no ] && grep -q "does not hold what was merged" "$T/stderr"; } || { echo "the next one: $(cat "$T/stderr")"; return 1; }
+	[ $ended = no ] || cmp -s "$T/target/copy" "$T/dev" || { echo "what was found is not sent"; return 1; }
+}
+mkdir "$T/noting" "$T/wrong"
+x "$T/noting" > "$T/whole" && m "$T/wrong" < "$T/whole" && x "$T/noting" --done || fail "another copy"
+spoil_byte "$T/wrong/copy" 150000
+cut "$T/noting" mended finds
 finish
