@@ -110,6 +110,16 @@ by_itself changed_bytes=8388608 digests_bytes=65536
 by_itself changed_bytes=0
 equal
 
+echo "== two targets: each has digests of its own, of the state that it has"
+t() { dsync --state="$T/states" --since=nbd:first --target="$1" once --fine --json "$URI" "$T/copy-$1" > "$T/json" 2> "$T/stderr" || fail "$1: $(cat "$T/stderr")"; }
+t a; t b
+write 14 2M 4k; t a; check "what a lacks" json "$T/json" changed_bytes=4096
+write 15 3M 4k; t a; check "what a lacks now" json "$T/json" changed_bytes=4096
+t b; check "what b lacks" json "$T/json" changed_bytes=8192
+write 10 2M 4k; t b; check "what is written back is sent to b" json "$T/json" changed_bytes=4096
+t a; check "and to a" json "$T/json" changed_bytes=4096
+for c in a b; do check "$c is equal" eval 'qemu-img convert -f raw -O raw "$URI" "$T/raw" && cmp "$T/raw" "$T/copy-$c"'; done
+
 echo "== what it is not for"
 head -c 1000000 /dev/urandom > "$T/file"
 status 2 dsync --since=scan:"$T/scan" --fine init "$T/file" "$T/filecopy"

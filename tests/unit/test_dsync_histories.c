@@ -1,4 +1,5 @@
-/* Random histories of a device and two copies: writes that are undone, other sizes of the device,
+/* Random histories of a device and two copies, which are targets with names of their own and one place for
+ * what is remembered of them: writes that are undone, other sizes of the device,
  * streams that are lost, cut, merged late, twice, in place or into the wrong copy, confirmations
  * that come late or never, an old state restored, and extracts and merges that are killed or run
  * out of room at any write.  Whatever happens: what is said of a copy is true, a merge that succeeds
@@ -230,20 +231,21 @@ unlink(const char *path)
 
 /* What an extract works with.  The texts are its own. */
 struct from {
-	char since[400], device[300], state[300];
+	char since[400], device[300], state[300], target[12];
 	struct extract_config c;
 };
 
 static const struct extract_config *
 from_config(struct from *f, unsigned copy)
 {
-	snprintf(f->since, sizeof f->since, "scan:%s/state%u", scratch_dir, copy);
+	snprintf(f->since, sizeof f->since, "scan:%s/state", scratch_dir);
+	snprintf(f->target, sizeof f->target, "%u", copy);
 	snprintf(f->device, sizeof f->device, "%s/device0", scratch_dir);
 	f->c = (struct extract_config){ .since = f->since, .device = f->device,
-		.folder = "/nowhere", .jobs = 1 };
+		.target = f->target, .folder = "/nowhere", .jobs = 1 };
 	if (world->tracked) {
 		snprintf(f->since, sizeof f->since, "era:meta");
-		snprintf(f->state, sizeof f->state, "%s/state%u", scratch_dir, copy);
+		snprintf(f->state, sizeof f->state, "%s/state", scratch_dir);
 		f->c.state = f->state;
 	}
 	return &f->c;
@@ -625,7 +627,7 @@ static void
 save_state(struct world *w, unsigned copy)
 {
 	each_of("saved", copy, remove_file);
-	each_of("state", copy, save_file);
+	each_of("state.", copy, save_file);
 	w->saved[copy] = true;
 }
 
@@ -636,7 +638,7 @@ restore_state(struct world *w, unsigned copy)
 		return;
 	w->sum.restored++;
 	if (!w->tracked || chance(2) == 0)
-		each_of("state", copy, remove_file);
+		each_of("state.", copy, remove_file);
 	each_of("saved", copy, w->tracked && chance(2) == 0 ? restore_but_digests : restore_file);
 }
 
@@ -799,7 +801,7 @@ begin_fine(struct world *w)
 static void
 save_all(void)
 {
-	each_of("state", 0, save_file);
+	each_of("state.", 0, save_file);
 	each_of("copy", 0, back_up_file);
 }
 
@@ -869,7 +871,7 @@ written_back(struct world *w, unsigned n)
 	begin_fine(w);
 	for (unsigned block = 0; block < 3; block++)
 		follow(w, block);
-	each_of("state", 0, save_file);
+	each_of("state.", 0, save_file);
 	fill_block(w, 5, 5);
 	do_extract(w, 0, 1, false, 0);
 	uint64_t then = made_at();
