@@ -49,6 +49,26 @@ find_state(struct states *s, struct err *e)
 	return s->path != NULL ? 0 : -1;
 }
 
+/* A target's file of states is called after it.  No other target of the device may have a file of
+ * that name beside its own. */
+static int
+check_target(const char *target, struct err *e)
+{
+	static const char *const taken[] = { "differs", "digests", "lock", "new", "partial",
+		"unsent" };
+	const char *dot = target != NULL ? strrchr(target, '.') : NULL;
+	const char *word = dot != NULL ? dot + 1 : target;
+	struct stream_id id;
+	struct err ignored;
+	bool is_taken = word != NULL && stream_id_get(&id, word, &ignored) == 0;
+
+	for (size_t i = 0; word != NULL && i < sizeof taken / sizeof *taken; i++)
+		is_taken |= strcmp(word, taken[i]) == 0;
+	return is_taken ? err_set(e, ERR_USAGE,
+	                      "--target=%s: a file of another target may have this name", target)
+	                : 0;
+}
+
 int
 states_find(struct states *s, const struct extract_config *cfg, struct err *e)
 {
@@ -56,7 +76,7 @@ states_find(struct states *s, const struct extract_config *cfg, struct err *e)
 	s->cfg = cfg;
 	s->bases.lock = -1;
 	s->kind = change_find(cfg->since, &s->job.args, e);
-	if (s->kind == NULL || find_state(s, e) != 0)
+	if (s->kind == NULL || check_target(cfg->target, e) != 0 || find_state(s, e) != 0)
 		return -1;
 	s->job.device = cfg->device;
 	s->job.folder = cfg->folder;

@@ -161,6 +161,7 @@ dd if=/dev/urandom of="$T/dev" bs=4096 seek=900 count=1 conv=notrunc status=none
 check "target a has a base" [ "$(x --list --since=scan:"$T/tstate" --target=a "$T/dev")" = "7200 8" ]
 check "target b has none" [ "$(x --list --since=scan:"$T/tstate" --target=b "$T/dev")" = "0 9767" ]
 for t in a b; do x --since=scan:"$T/tstate" --target=$t "$T/dev" | m "$T/t-$t" && cmp "$T/dev" "$T/t-$t" || fail "target $t"; done
+status 2 "$BIN/dmextract" --since=scan:"$T/tstate" --target=a.lock "$T/dev"	# which target a has, too
 
 # A snapshot is consistent, though the device is being written; it is dropped, also when the extract fails.
 cat > "$T/snapper" << 'PROGRAM'
