@@ -48,6 +48,7 @@ struct attach {
 	struct child *server, *fuse_server;
 	struct others *others; /* NULL: there are none, or none any more */
 	bool mounted, on_nbd;
+	int held; /* the device, which the kernel frees when nobody has it open; -1: none */
 	bool owns_socket; /* nothing else was at its path */
 	dev_t device; /* device number of the mounted filesystem */
 };
@@ -342,6 +343,16 @@ as_mount(struct attach *t, struct err *e)
 	return mount_disk(t, e);
 }
 
+/* The device is disconnected when this process has ended, also if it is killed: as soon as nobody else
+ * has it open. */
+static int
+hold(struct attach *t, struct err *e)
+{
+	t->held = open(t->c->target, O_RDONLY | O_CLOEXEC);
+	return t->held >= 0 ? nbd_detach_when_closed(t->c->target, true, e)
+	                    : err_os(e, "%s", t->c->target);
+}
+
 static int
 as_nbd(struct attach *t, struct err *e)
 {
@@ -353,7 +364,7 @@ as_nbd(struct attach *t, struct err *e)
 		return -1;
 	t->on_nbd = nbd_attach(&d, fd, &x, e) == 0;
 	close(fd);
-	return t->on_nbd ? 0 : -1;
+	return t->on_nbd ? hold(t, e) : -1;
 }
 
 static int
@@ -381,6 +392,7 @@ attach_start(struct attach **out, const struct attach_config *c, struct err *e)
 	if (t == NULL)
 		return err_nomem(e, "attaching");
 	t->c = c;
+	t->held = -1;
 	if (start(t, e) != 0) {
 		attach_end(t, &ignored);
 		return -1;
@@ -496,9 +508,13 @@ static int
 disconnect(struct attach *t, struct err *e)
 {
 	int rc = is_streaming(t) ? flush_device(t->c->target, e) : 0;
-	struct err why;
+	struct err why, ignored; /* the kernel would disconnect it twice, and complain */
 
-	if (nbd_detach(t->c->target, &why) == 0 || rc != 0)
+	nbd_detach_when_closed(t->c->target, false, &ignored);
+	bool detached = nbd_detach(t->c->target, &why) == 0;
+	if (t->held >= 0)
+		close(t->held);
+	if (detached || rc != 0)
 		return rc;
 	*e = why;
 	return -1;

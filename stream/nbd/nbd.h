@@ -50,6 +50,10 @@ int nbd_attach(const struct nbd_device *, int fd, const struct nbd_export *, str
  * does not know this yet, nothing is done, and the kernel does not say so: a caller calls this once
  * more a little later.  Errors of nbd_attach(). */
 int nbd_reattach(const char *device, int fd, struct err *);
+/* From now on the kernel disconnects the device when nobody has it open any more, or does not.  Who
+ * calls this has it open, so that it is free again however that program ends.  A kernel that is too old
+ * for this passes it over.  Errors of nbd_attach(). */
+int nbd_detach_when_closed(const char *device, bool on, struct err *);
 /* Has the device been attached, and not been disconnected since? */
 bool nbd_is_attached(const char *device);
 /* Disconnect the device.  Requests that are not answered fail, and the server hears that its client

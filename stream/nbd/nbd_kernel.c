@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <linux/genetlink.h>
 #include <linux/nbd-netlink.h>
+#include <linux/nbd.h>
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -230,6 +231,17 @@ nbd_reattach(const char *device, int fd, struct err *e)
 	union message m;
 
 	return begin_for(&m, device, NBD_CMD_RECONFIGURE, e) != 0 ? -1 : give(device, fd, &m, e);
+}
+
+int
+nbd_detach_when_closed(const char *device, bool on, struct err *e)
+{
+	union message m;
+
+	if (begin_for(&m, device, NBD_CMD_RECONFIGURE, e) != 0)
+		return -1;
+	put_u64(&m, NBD_ATTR_CLIENT_FLAGS, on ? NBD_CFLAG_DISCONNECT_ON_CLOSE : 0);
+	return tell_client(device, &m, "would stay attached when this program is killed", e);
 }
 
 int
