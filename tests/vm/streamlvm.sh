@@ -2,7 +2,8 @@
 # A machine whose Debian, as its packages make it, is on LVM works while its disk arrives: / is an XFS, and it has
 # a /boot, a /home, a btrfs and swap space.  LVM of that system has a list of devices, which is left alone.  Amid
 # the fill its journal becomes full, it sleeps and wakes, it is restarted, and it is switched off; systemd ends it
-# in order, and nothing is lost.  When the disk is whole, UEFI firmware starts the machine from it.
+# in order, and nothing is lost.  Its disk is larger than the image's, and the volume of its root grows
+# while it is used.  When the disk is whole, UEFI firmware starts the machine from it.
 GUEST=streamlvm_guest
 . "$(dirname "$0")/lvm_lib.sh"
 . "$(dirname "$0")/stream_lib.sh"
@@ -38,6 +39,7 @@ more_partitions() {	# DISK MIB
 }
 debian_lvm
 serve_disk lvmguest
+truncate -s +200M "$T/a"
 # Wakes the machine up as soon as it sleeps, by what QEMU has for that.
 wakes() {	# SECONDS
 	"$PYTHON" - "$T/qmp" $(($1 * VM_PATIENCE)) <<- 'PY'
@@ -58,7 +60,7 @@ wakes() {	# SECONDS
 	PY
 }
 streaming() {	# NAME
-	streams "$1" "frisbee.stream=$SLOWLY"
+	streams "$1" "frisbee.fit=yes frisbee.stream=$SLOWLY"
 	vm_sees "$1" 600 'starting the kernel of the image'
 	vm_sees "$1" 600 'vda is being filled; starting the system on /dev/mapper/debian-root'
 }
