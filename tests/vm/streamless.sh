@@ -32,6 +32,7 @@ check "as an installation leaves it" as_installed
 echo "== a network card that the image's kernel has no driver for"
 kill "${PIDS[-1]}"; wait "${PIDS[-1]}" 2> /dev/null; rm -r "$T/disk.ndz" "$T/a"
 made_disk 1
+truncate -s +1M "$T/a"	# for the sector table
 NIC=e1000e
 streams card frisbee.after=poweroff
 vm_sees card 300 'has no driver for eth0, which e1000e drives here: pci:v00008086d000010D3'
