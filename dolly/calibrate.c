@@ -10,7 +10,7 @@
 #include "dolly/calibrate/calibrate.h"
 #include "dolly/calibrate/measure_tcp.h"
 #include "dolly/dolly.h"
-#include "dolly/order/meant.h"
+#include "dolly/order/node_list.h"
 
 /* A link has one rate in a description, which both directions must bear. */
 static double
@@ -22,7 +22,7 @@ link_rate(const struct calibration *c)
 static void
 show_machine(const struct network_machine *m, const char *name)
 {
-	say(stdout,
+	say_text(stdout,
 	    "machine %s cores=%.0f disk=%.6gMB memory=%.6gMB scsi=%.6gMB tcp=%.6gMB"
 	    " copy=%.6gMB digest=%.6gMB decompress=%.6gMB\n",
 	    name, m->cores, m->disk / 1e6, m->memory / 1e6, m->scsi / 1e6, m->tcp / 1e6,
@@ -37,17 +37,17 @@ show(const struct calibration *c, const char *host, const char *nodes)
 	const char *comma = nodes != NULL ? "," : "";
 
 	nodes = nodes != NULL ? nodes : "";
-	say(stdout,
+	say_text(stdout,
 	    "# The disk was written %s.  Rates of the processor are those of one.\n",
 	    c->direct ? "directly" : "through the page cache");
 	show_machine(&c->machine, host);
-	say(stdout, "switch network\n");
-	say(stdout, "host %s%s%s machine=%s\n", host, comma, nodes, host);
-	say(stdout, "link %s%s%s network", host, comma, nodes);
+	say_text(stdout, "switch network\n");
+	say_text(stdout, "host %s%s%s machine=%s\n", host, comma, nodes, host);
+	say_text(stdout, "link %s%s%s network", host, comma, nodes);
 	if (link_rate(c) > 0)
-		say(stdout, " rate=%.6gMB", link_rate(c) / 1e6);
-	say(stdout, "\n");
-	say(stdout, "server %s\n", host);
+		say_text(stdout, " rate=%.6gMB", link_rate(c) / 1e6);
+	say_text(stdout, "\n");
+	say_text(stdout, "server %s\n", host);
 }
 
 static int
@@ -98,7 +98,7 @@ static void
 tell_port(void *arg, uint16_t port)
 {
 	(void)arg;
-	say(stderr,
+	say_text(stderr,
 	    "dolly: waiting for calibrations at port %u; the network is trusted\n",
 	    port);
 }
@@ -134,12 +134,12 @@ measure_and_show(const struct options *o, const char *folder, struct err *e)
 	if (o->nodes != NULL && check_nodes(o->nodes, host, e) != 0)
 		return -1;
 	if (o->with != NULL) {
-		if (meant_resolve_port(
+		if (node_list_resolve_port(
 			o->with, (uint16_t)o->port, peer, &cfg.port, e) != 0)
 			return err_ctx(e, "--with");
 		cfg.peer = peer;
 	}
-	if (calibrate(&c, &cfg, e) != 0)
+	if (calibrate_machine(&c, &cfg, e) != 0)
 		return -1;
 	if (o->json)
 		return show_json(&c, host, e);

@@ -68,10 +68,10 @@ struct serve_run {
 	struct predict_row row; /* what the model predicts for the tree of this run */
 };
 struct roster;
-struct meant;
+struct node_list;
 /* Prints the fate of each node, when the server has ended.  Returns 0; -1: a node is not
  * whole, or the report could not be written. */
-int serve_report(const struct options *, const struct roster *, const struct meant *,
+int serve_report(const struct options *, const struct roster *, const struct node_list *,
     const struct serve_run *, struct err *);
 
 #endif /* DOLLY_DOLLY_H */

@@ -77,7 +77,7 @@ report(const struct options *o, const struct dolly_load_stats *s, FILE *to,
 		cli_warn("the server did not come back, so nobody knows whether the "
 			 "nodes behind this one are whole");
 	if (!o->quiet)
-		say(stderr,
+		say_text(stderr,
 		    "dolly: %u chunks installed, %llu MB written, %llu MB forwarded\n",
 		    s->node.chunks, (unsigned long long)s->sum.bytes_written / 1000000,
 		    (unsigned long long)s->node.forwarded / 1000000);

@@ -36,7 +36,7 @@ show_row(const struct predict_row *r, bool best)
 		snprintf(rate, sizeof rate, "%.1f MB/s", r->rate / 1e6);
 	if (!isinf(r->seconds))
 		snprintf(time, sizeof time, "%.0f s", r->seconds);
-	say(stdout, "%-10s %14s %10s  %s%s\n", r->name, rate, time, r->reason,
+	say_text(stdout, "%-10s %14s %10s  %s%s\n", r->name, rate, time, r->reason,
 	    best ? "  (best over TCP)" : "");
 }
 
@@ -73,9 +73,9 @@ plan_print(const struct options *o, const struct network *n, const struct predic
 {
 	if (o->json)
 		return show_json(n, p, e);
-	say(stdout, "%zu clients of %s\n", p->rows[0].clients,
+	say_text(stdout, "%zu clients of %s\n", p->rows[0].clients,
 	    n->points[n->server].name);
-	say(stdout, "%-10s %14s %10s  %s\n", "topology", "raw data", "time",
+	say_text(stdout, "%-10s %14s %10s  %s\n", "topology", "raw data", "time",
 	    "limited by");
 	for (size_t i = 0; i < p->n; i++)
 		show_row(&p->rows[i], i == p->best);
@@ -92,7 +92,7 @@ plan(const struct options *o, const struct network *n, const struct route *r,
 	struct prediction p;
 
 	if (plan_compression(o->compression, &c.compression, e) != 0 ||
-	    predict(&p, n, r, &c, e) != 0)
+	    predict_all(&p, n, r, &c, e) != 0)
 		return -1;
 	if (o->svg != NULL && draw_plan(o->svg, o->install.force, n, r, &c, &p, e) != 0)
 		return -1;

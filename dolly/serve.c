@@ -17,8 +17,8 @@
 #include "dolly/engine/server.h"
 #include "dolly/net/reader.h"
 #include "dolly/net/wires.h"
-#include "dolly/origin.h"
-#include "dolly/way.h"
+#include "dolly/payload.h"
+#include "dolly/topology.h"
 
 enum {
 	SLOTS = 32,
@@ -30,12 +30,12 @@ enum {
 
 struct serving {
 	const struct options *o;
-	struct origin origin;
+	struct payload payload;
 	struct chunk_reader *reader;
 	struct tls *key; /* NULL: nothing is encrypted */
 	struct wires *wires;
 	struct dolly_server *server;
-	struct way way;
+	struct topology topology;
 	struct progress progress;
 	struct limiter lines; /* about nodes */
 	const uint8_t *read[SLOTS]; /* by slot: the chunk that was read into it last */
@@ -62,7 +62,7 @@ admit(struct serving *s, const struct peer *p)
 		    ROSTER_NOT_LISTED }
 	};
 
-	g.refused = way_spot(&s->way, p->address, &g.spot);
+	g.refused = topology_spot(&s->topology, p->address, &g.spot);
 	random_bytes(g.key, sizeof g.key);
 	dolly_server_admit(s->server, &g);
 }
@@ -78,7 +78,7 @@ may_tell(struct serving *s)
 	if (may)
 		progress_clear(&s->progress);
 	if (left_out > 0)
-		say(stderr, "dolly: %u lines about nodes were left out\n", left_out);
+		say_text(stderr, "dolly: %u lines about nodes were left out\n", left_out);
 	return may;
 }
 
@@ -92,7 +92,7 @@ tell(struct serving *s, const struct wish *w)
 		s->whole_us = clock_us();
 	if (s->o->quiet || !may_tell(s))
 		return;
-	say(stderr, "dolly: %.200s (%s, port %u): %s\n", m->name,
+	say_text(stderr, "dolly: %.200s (%s, port %u): %s\n", m->name,
 	    addr_text(m->address, address), m->port, w->text);
 }
 
@@ -195,7 +195,7 @@ take_events(struct serving *s)
 		if (ev.what == CHUNK_READER_FAILED)
 			chunk_reader_why(s->reader, &e);
 		dolly_server_read(s->server, ev.n, chunk_reader_length(s->reader, ev.n),
-		    s->origin.raw != NULL ? raw_digest(s->read[ev.n]) : NULL,
+		    s->payload.raw != NULL ? raw_digest(s->read[ev.n]) : NULL,
 		    ev.what == CHUNK_READER_FAILED ? &e : NULL);
 		grant(s);
 	}
@@ -246,7 +246,7 @@ run(struct serving *s, struct err *e)
 			dolly_server_act(s->server, clock_us());
 			grant(s);
 			progress_total(&s->progress,
-			    living(s) * s->origin.chunks * CHUNK_BYTES);
+			    living(s) * s->payload.chunks * CHUNK_BYTES);
 			progress_at(&s->progress, installed(s));
 		}
 		if (cancel_check(e) != 0) {
@@ -264,14 +264,14 @@ open_server(struct serving *s, struct err *e)
 	const struct options *o = s->o;
 	struct dolly_server_config c = {
 		.spread = { .slots = SLOTS,
-		    .chunk_bytes = s->origin.chunk_bytes,
+		    .chunk_bytes = s->payload.chunk_bytes,
 		    .piece_bytes = MSG_PIECE_MAX,
-		    .chunks = s->origin.chunks },
-		.bytes = s->origin.bytes,
-		.content = s->origin.content,
-		.arity = s->way.arity,
-		.rack = s->way.racks.rack,
-		.nodes = o->nodes != NULL ? (uint32_t)s->way.meant.names.n
+		    .chunks = s->payload.chunks },
+		.bytes = s->payload.bytes,
+		.content = s->payload.content,
+		.arity = s->topology.arity,
+		.rack = s->topology.racks.rack,
+		.nodes = o->nodes != NULL ? (uint32_t)s->topology.node_list.names.n
 		                          : (uint32_t)o->wait,
 		.start_us = o->start_s * 1000000,
 		.deadline_us = o->deadline_s * 1000000,
@@ -280,19 +280,19 @@ open_server(struct serving *s, struct err *e)
 	};
 
 	random_bytes(c.key, sizeof c.key);
-	memcpy(c.identity, s->origin.identity, sizeof c.identity);
+	memcpy(c.identity, s->payload.identity, sizeof c.identity);
 	if ((o->key != NULL && tls_new(&s->key, o->key, "dolly", e) != 0) ||
 	    wires_open(&s->wires, &engine, s->key, (uint16_t)o->port, false, e) != 0 ||
-	    chunk_reader_start(&s->reader, origin_read, &s->origin, SLOTS, e) != 0 ||
+	    chunk_reader_start(&s->reader, payload_read, &s->payload, SLOTS, e) != 0 ||
 	    dolly_server_new(&s->server, &c, clock_us(), e) != 0)
 		return -1;
 	wires_serve(s->wires, s);
 	wires_deadline(s->wires, c.deadline_us);
 	if (!o->quiet)
-		say(stderr, "dolly: serving %s, port %u\n", s->origin.name,
+		say_text(stderr, "dolly: serving %s, port %u\n", s->payload.name,
 		    wires_port(s->wires));
 	if (!o->quiet && s->key == NULL)
-		say(stderr, "dolly: without --key nothing is encrypted: the network is "
+		say_text(stderr, "dolly: without --key nothing is encrypted: the network is "
 			    "trusted\n");
 	return 0;
 }
@@ -300,20 +300,20 @@ open_server(struct serving *s, struct err *e)
 static int
 report(struct serving *s, struct err *e)
 {
-	struct serve_run run = { .chunks = s->origin.chunks,
-		.bytes = s->origin.bytes,
+	struct serve_run run = { .chunks = s->payload.chunks,
+		.bytes = s->payload.bytes,
 		.bytes_sent = dolly_server_bytes_sent(s->server),
 		.encrypted = wires_encrypted(s->wires) };
 	const struct roster *r = dolly_server_roster(s->server);
 
 	if (s->began_us > 0 && s->whole_us > s->began_us)
 		run.seconds = (double)(s->whole_us - s->began_us) / 1e6;
-	if (s->way.has_net && s->whole_us > 0) {
-		if (way_predict(&s->way, s->o, run.bytes, r, &run.row, e) != 0)
+	if (s->topology.has_net && s->whole_us > 0) {
+		if (topology_predict(&s->topology, s->o, run.bytes, r, &run.row, e) != 0)
 			return -1;
 		run.predicted = run.row.clients > 0;
 	}
-	return serve_report(s->o, r, &s->way.meant, &run, e);
+	return serve_report(s->o, r, &s->topology.node_list, &run, e);
 }
 
 static int
@@ -343,14 +343,14 @@ int
 command_serve(const struct options *o, char **operands, int n, struct err *e)
 {
 	struct serving s = { .o = o };
-	struct origin_how how = { o->raw, o->zstd, o->install.force };
+	struct payload_how how = { o->raw, o->zstd, o->install.force };
 
 	(void)n;
 	int rc = check_options(o, e);
 	if (rc == 0)
-		rc = origin_open(&s.origin, operands[0], &how, e);
+		rc = payload_open(&s.payload, operands[0], &how, e);
 	if (rc == 0)
-		rc = way_open(&s.way, o, s.origin.bytes, e);
+		rc = topology_open(&s.topology, o, s.payload.bytes, e);
 	progress_begin(&s.progress, "dolly", 0, -1, o->quiet);
 	if (rc == 0)
 		rc = open_server(&s, e);
@@ -366,7 +366,7 @@ command_serve(const struct options *o, char **operands, int n, struct err *e)
 	wires_close(s.wires);
 	dolly_server_free(s.server);
 	tls_free(s.key);
-	origin_close(&s.origin);
-	way_free(&s.way);
+	payload_close(&s.payload);
+	topology_free(&s.topology);
 	return rc;
 }

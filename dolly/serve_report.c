@@ -9,7 +9,7 @@
 #include "common/wire/addr.h"
 #include "dolly/dolly.h"
 #include "dolly/engine/roster.h"
-#include "dolly/order/meant.h"
+#include "dolly/order/node_list.h"
 
 /* Has a node that was cut out joined again, and become whole? */
 static bool
@@ -35,25 +35,25 @@ fate(const struct roster *r, const struct member *m)
 }
 
 static void
-show_table(const struct roster *r, const struct meant *meant, uint32_t chunks)
+show_table(const struct roster *r, const struct node_list *node_list, uint32_t chunks)
 {
 	char address[ADDR_TEXT_MAX];
 
-	say(stdout, "%-20s %-15s %-10s %9s\n", "node", "address", "", "chunks");
+	say_text(stdout, "%-20s %-15s %-10s %9s\n", "node", "address", "", "chunks");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct member *m = r->members[i];
-		say(stdout, "%-20.60s %-15s %-10s %9u of %u%s%s\n", m->name,
+		say_text(stdout, "%-20.60s %-15s %-10s %9u of %u%s%s\n", m->name,
 		    addr_text(m->address, address), fate(r, m), m->have, chunks,
 		    m->why[0] != '\0' ? ": " : "", m->why);
 	}
-	for (size_t i = 0; i < meant->names.n; i++)
-		if (!meant->taken[i])
-			say(stdout, "%-20.60s %-15s %-10s\n", meant->names.names[i],
-			    addr_text(meant->addresses[i], address), "never came");
+	for (size_t i = 0; i < node_list->names.n; i++)
+		if (!node_list->taken[i])
+			say_text(stdout, "%-20.60s %-15s %-10s\n", node_list->names.names[i],
+			    addr_text(node_list->addresses[i], address), "never came");
 }
 
 static void
-put_nodes(struct json *j, const struct roster *r, const struct meant *meant)
+put_nodes(struct json *j, const struct roster *r, const struct node_list *node_list)
 {
 	char address[ADDR_TEXT_MAX];
 
@@ -70,12 +70,12 @@ put_nodes(struct json *j, const struct roster *r, const struct meant *meant)
 			json_string(j, "reason", m->why);
 		json_end(j);
 	}
-	for (size_t i = 0; i < meant->names.n; i++) {
-		if (meant->taken[i])
+	for (size_t i = 0; i < node_list->names.n; i++) {
+		if (node_list->taken[i])
 			continue;
 		json_object(j, NULL);
-		json_string(j, "name", meant->names.names[i]);
-		json_string(j, "address", addr_text(meant->addresses[i], address));
+		json_string(j, "name", node_list->names.names[i]);
+		json_string(j, "address", addr_text(node_list->addresses[i], address));
 		json_string(j, "state", "never came");
 		json_end(j);
 	}
@@ -83,7 +83,7 @@ put_nodes(struct json *j, const struct roster *r, const struct meant *meant)
 }
 
 static void
-count(const struct roster *r, const struct meant *meant, unsigned *whole,
+count(const struct roster *r, const struct node_list *node_list, unsigned *whole,
     unsigned *missing)
 {
 	*whole = *missing = 0;
@@ -92,8 +92,8 @@ count(const struct roster *r, const struct meant *meant, unsigned *whole,
 		*whole += m->state == MEMBER_LEFT;
 		*missing += m->state != MEMBER_LEFT && !came_back(r, m);
 	}
-	for (size_t i = 0; i < meant->names.n; i++)
-		*missing += !meant->taken[i];
+	for (size_t i = 0; i < node_list->names.n; i++)
+		*missing += !node_list->taken[i];
 }
 
 static double
@@ -115,17 +115,17 @@ show_run(const struct serve_run *run)
 	const struct predict_row *p = &run->row;
 
 	if (has_prediction(run))
-		say(stdout,
+		say_text(stdout,
 		    "%-10s %10.1f s %10.1f MB/s  %s, %zu nodes, depth %u, limited by %s\n",
 		    "predicted", p->seconds, rate_of(run, p->seconds) / 1e6, p->name,
 		    p->clients, p->depth, p->reason);
 	if (run->seconds <= 0)
 		return;
-	say(stdout, "%-10s %10.1f s %10.1f MB/s", "actual", run->seconds,
+	say_text(stdout, "%-10s %10.1f s %10.1f MB/s", "actual", run->seconds,
 	    rate_of(run, run->seconds) / 1e6);
 	if (has_prediction(run))
-		say(stdout, "  %.2f of the predicted time", run->seconds / p->seconds);
-	say(stdout, "\n");
+		say_text(stdout, "  %.2f of the predicted time", run->seconds / p->seconds);
+	say_text(stdout, "\n");
 }
 
 static void
@@ -176,14 +176,14 @@ put_run(struct json *j, const struct serve_run *run, bool key)
 }
 
 static int
-show_json(const struct options *o, const struct roster *r, const struct meant *meant,
+show_json(const struct options *o, const struct roster *r, const struct node_list *node_list,
     const struct serve_run *run, const struct err *failure, struct err *e)
 {
 	struct json *j = json_new();
 
 	json_object(j, NULL);
 	put_run(j, run, o->key != NULL);
-	put_nodes(j, r, meant);
+	put_nodes(j, r, node_list);
 	if (failure != NULL)
 		failure_put_err(j, failure, err_exit_status(failure));
 	json_end(j);
@@ -191,20 +191,20 @@ show_json(const struct options *o, const struct roster *r, const struct meant *m
 }
 
 int
-serve_report(const struct options *o, const struct roster *r, const struct meant *meant,
+serve_report(const struct options *o, const struct roster *r, const struct node_list *node_list,
     const struct serve_run *run, struct err *e)
 {
 	unsigned whole, missing;
 	struct err failure;
 
-	count(r, meant, &whole, &missing);
+	count(r, node_list, &whole, &missing);
 	(void)err_set(&failure, ERR_IO,
 	    "%u of %u nodes have not installed the whole image", missing,
 	    whole + missing);
 	if (!o->json) {
-		show_table(r, meant, run->chunks);
+		show_table(r, node_list, run->chunks);
 		show_run(run);
-	} else if (show_json(o, r, meant, run, missing > 0 ? &failure : NULL, e) != 0)
+	} else if (show_json(o, r, node_list, run, missing > 0 ? &failure : NULL, e) != 0)
 		return -1;
 	if (missing == 0)
 		return 0;

@@ -66,20 +66,20 @@ report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 	if (o->json)
 		return sync_json(o, r, e);
 	if (s->warning[0] != '\0')
-		say(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
+		say_text(stderr, "dsync: %s: %s\n", o->pair.from.device, s->warning);
 	/* Once, and not again at each sync. */
 	if (!o->quiet && s->digests_bytes > 0 && (s->head.flags & STREAM_FULL) != 0)
-		say(stderr,
+		say_text(stderr,
 		    "dsync: %s: the digests of its pages take %s beside its states, so that of "
 		    "blocks that change only what differs is sent (not with --no-fine)\n",
 		    o->pair.from.device,
 		    human_bytes(s->digests_bytes, digests, sizeof digests));
 	if (!o->quiet && s->differed_bytes > 0)
-		say(stderr, "dsync: %s: %s are sent in which the copy had differed\n",
+		say_text(stderr, "dsync: %s: %s are sent in which the copy had differed\n",
 		    o->pair.from.device,
 		    human_bytes(s->differed_bytes, differed, sizeof differed));
 	if (!o->quiet)
-		say(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
+		say_text(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
 		    o->pair.from.device,
 		    human_bytes(s->changed_bytes, changed, sizeof changed),
 		    human_bytes(s->head.device_bytes, size, sizeof size), r->seconds,
@@ -131,10 +131,10 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 		return difference_json(o, d, e);
 	for (size_t i = 0; i < rangeset_count(&d->differs); i++) {
 		struct range s = in_sectors(rangeset_get(&d->differs, i));
-		say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
+		say_text(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 	}
 	if (!o->quiet)
-		say(stderr, "dsync: %s of %s were compared, and %s: %s\n",
+		say_text(stderr, "dsync: %s of %s were compared, and %s: %s\n",
 		    human_bytes(d->compared_bytes, compared, sizeof compared),
 		    human_bytes(d->device_bytes, size, sizeof size),
 		    o->pair.from.since != NULL
@@ -173,11 +173,11 @@ status_lines(const struct far_status *s, uint64_t age)
 {
 	char id[STREAM_ID_TEXT];
 
-	say(stdout, "condition %s\n", s->condition);
+	say_text(stdout, "condition %s\n", s->condition);
 	if (!stream_id_set(&s->id))
 		return;
-	say(stdout, "id %s\n", stream_id_text(&s->id, id));
-	say(stdout, "age %" PRIu64 " s\n", age);
+	say_text(stdout, "id %s\n", stream_id_text(&s->id, id));
+	say_text(stdout, "age %" PRIu64 " s\n", age);
 }
 
 int
@@ -192,7 +192,7 @@ report_status(const struct options *o, const struct far_status *s, struct err *e
 	if (j == NULL) {
 		status_lines(s, age);
 		if (rc != 0)
-			say(stderr, "dsync: %s\n", why.text);
+			say_text(stderr, "dsync: %s\n", why.text);
 		return rc;
 	}
 	json_object(j, NULL);
@@ -234,7 +234,7 @@ tracked_json(const struct track_report *r, struct err *e)
 static void
 say_mount(const struct options *o, const struct track_report *r)
 {
-	say(stdout, "Mount %s%s with the option x-systemd.requires=dsync-track@%s.service.\n",
+	say_text(stdout, "Mount %s%s with the option x-systemd.requires=dsync-track@%s.service.\n",
 	    r->beneath ? "" : "/dev/mapper/", r->beneath ? o->track.device : r->name, r->name);
 }
 
@@ -245,7 +245,7 @@ report_cost(const struct options *o, const struct track_cost *c)
 
 	if (o->json || o->quiet)
 		return;
-	say(stderr,
+	say_text(stderr,
 	    "dsync: %s has %" PRIu64 " blocks of %" PRIu64 " KiB; noting what is written takes %s of "
 	    "memory and up to %s of %s, and some 7 requests there for each block that is first written after a "
 	    "sync, fewer if many are written at once\n",
@@ -260,15 +260,17 @@ report_tracked(const struct options *o, const struct track_report *r, struct err
 	if (o->json)
 		return tracked_json(r, e);
 	if (!r->there)
-		say(stdout, "%s is not tracked yet: %s.\nIt is tracked from its next mount on.\n",
+		say_text(stdout,
+		    "%s is not tracked yet: %s.\nIt is tracked from its next mount on.\n",
 		    o->track.device, r->why);
 	else if (!r->tracked)
-		say(stderr, "dsync: /dev/mapper/%s is not tracked: %s\n", r->name, r->why);
+		say_text(stderr, "dsync: /dev/mapper/%s is not tracked: %s\n", r->name, r->why);
 	else if (r->anew && !o->quiet)
-		say(stderr, "dsync: /dev/mapper/%s is tracked; everything counts as changed, since %s\n",
+		say_text(stderr,
+		    "dsync: /dev/mapper/%s is tracked; everything counts as changed, since %s\n",
 		    r->name, r->why);
 	else if (!o->quiet)
-		say(stderr, "dsync: /dev/mapper/%s is tracked\n", r->name);
+		say_text(stderr, "dsync: /dev/mapper/%s is tracked\n", r->name);
 	if (o->command == DSYNC_TRACK)
 		say_mount(o, r);
 	return 0;

@@ -82,7 +82,7 @@ command_rm(const struct options *o, char **operands, int n, struct err *e)
 
 	(void)n;
 	if (store_name_get(&name, operands[0], e) != 0 ||
-	    open_store(&s, o, true, e) != 0)
+	    emustore_open(&s, o, true, e) != 0)
 		return -1;
 	int rc = remove_named(&s, o, &name, e);
 	store_close(&s);
@@ -105,7 +105,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	char a[32];
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, access_for_care(o), e) != 0)
+	if (emustore_open_for(&s, o, access_for_care(o), e) != 0)
 		return -1;
 	int rc = gc_run(&s, o->all ? 0 : GC_DEAD_PERCENT, &t, e);
 	store_close(&s);
@@ -123,13 +123,13 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		return json_show(j, e);
 	}
 	if (!o->quiet)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %" PRIu64 " fragments removed, %" PRIu64
 		    " packs replaced, %s "
 		    "freed\n",
 		    t.fragments, t.packs, human_bytes(t.bytes_freed, a, sizeof a));
 	if (!o->quiet && t.bytes_condemned > 0)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s in packs that the next gc after the grace period "
 		    "removes\n",
 		    human_bytes(t.bytes_condemned, a, sizeof a));
@@ -152,14 +152,14 @@ on_problem(void *arg, const char *sentence)
 	if (f->j != NULL)
 		json_string(f->j, NULL, sentence);
 	else if (!f->quiet)
-		say(stderr, "emustore: %s\n", sentence);
+		say_text(stderr, "emustore: %s\n", sentence);
 }
 
 static void
 on_note(void *arg, const char *sentence)
 {
 	if (!((struct findings *)arg)->quiet)
-		say(stderr, "emustore: %s\n", sentence);
+		say_text(stderr, "emustore: %s\n", sentence);
 }
 
 static void
@@ -263,7 +263,7 @@ report(const struct options *o, const struct check *c)
 	char a[32];
 
 	if (!o->quiet && !o->json)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %" PRIu64 " images, %" PRIu64
 		    " fragments, %s of packs%s: %" PRIu64 " problems, %" PRIu64
 		    " images damaged\n",
@@ -295,7 +295,7 @@ command_verify(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, STORE_ANEW, e) != 0)
+	if (emustore_open_for(&s, o, STORE_ANEW, e) != 0)
 		return -1;
 	int rc = examine_and_report(o, &s, false, e);
 	store_close(&s);
@@ -313,7 +313,7 @@ command_repair(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	(void)operands, (void)n;
-	if (open_store_for(&s, o, access, e) != 0)
+	if (emustore_open_for(&s, o, access, e) != 0)
 		return -1;
 	int rc = examine_and_report(o, &s, !o->index, e);
 	store_close(&s);

@@ -34,10 +34,11 @@ tell(const struct copies *c, const struct index_image *i, bool copied, const str
 		json_uint(c->j, "recipe_bytes", t->recipe_bytes);
 		json_end(c->j);
 	} else if (!c->o->quiet && copied)
-		say(stderr, "emustore: %s: copied, %s of it new\n", stored_title(&i->about).text,
+		say_text(stderr, "emustore: %s: copied, %s of it new\n",
+		    stored_title(&i->about).text,
 		    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept));
 	else if (!c->o->quiet)
-		say(stderr, "emustore: %s: the other store has it already\n",
+		say_text(stderr, "emustore: %s: the other store has it already\n",
 		    stored_title(&i->about).text);
 }
 
@@ -135,7 +136,7 @@ command_copy(const struct options *o, char **operands, int n, struct err *e)
 		return err_misuse(e, "copy needs --to, the store that the images go to");
 	c.j = o->json ? json_new() : NULL;
 	json_array(c.j, NULL);
-	int rc = open_store(&c.from, o, false, e);
+	int rc = emustore_open(&c.from, o, false, e);
 	if (rc == 0) {
 		rc = copy_all(&c, operands, n, e);
 		store_close(&c.from);

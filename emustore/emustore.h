@@ -46,24 +46,24 @@ int command_repair(const struct options *, char **operands, int n, struct err *)
  * again nor kept twice.  ERR_REFUSED: the image is signed or encrypted, which the new one
  * would not be. */
 struct put;
-int recode(const struct options *, struct put *, const char *path, struct err *);
+int recode_image(const struct options *, struct put *, const char *path, struct err *);
 /* The place of the store, and of its cache; borrows from the options. */
 struct store_place place_of(const struct options *);
 /* Say that the store has no reserve, unless the error is ERR_NONE. */
 void tell_reserve(const struct options *, const struct err *lacks);
 /* Open the store for reading or writing; --wait says whether to wait for another writer. */
-int open_store(struct store *, const struct options *, bool writing, struct err *);
+int emustore_open(struct store *, const struct options *, bool writing, struct err *);
 /* access: enum store_access. */
-int open_store_for(
+int emustore_open_for(
     struct store *, const struct options *, unsigned access, struct err *);
 /* Whether all images of the store can be read.  If not, *lacks is ERR_FORMAT, and says how many cannot
  * and what of them, such as "are not listed". */
-bool all_readable(const struct store *, const char *what, struct err *lacks);
+bool emustore_all_readable(const struct store *, const char *what, struct err *lacks);
 /* End a command that has printed what it could read: 0, or -1 with *lacks, unless all was readable. */
 int end_of_report(bool readable, const struct err *lacks, struct err *);
 /* Add name, version, sizes, digest and times to the JSON object that is open. */
 void json_image(struct json *, const struct recipe_image *);
 /* Format a time in seconds since 1970 as "2026-11-21 03:31:54 UTC". */
-void time_text(uint64_t seconds, char out[32]);
+void emustore_time_text(uint64_t seconds, char out[32]);
 
 #endif /* EMUSTORE_EMUSTORE_H */

@@ -51,7 +51,7 @@ tell(const struct forgetting *f, const struct version *v, bool kept)
 	const char *done = kept ? "kept" : "removed", *plan = kept ? "keep" : "remove";
 	char when[32];
 
-	time_text(v->put_at, when);
+	emustore_time_text(v->put_at, when);
 	if (f->j != NULL) {
 		json_object(f->j, NULL);
 		json_string(f->j, "name", v->name.name);
@@ -61,7 +61,7 @@ tell(const struct forgetting *f, const struct version *v, bool kept)
 		json_bool(f->j, "removed", !kept && !f->o->dry_run);
 		json_end(f->j);
 	} else if (!f->o->quiet)
-		say(stdout, "%-7s %s:%u  %s\n", f->o->dry_run ? plan : done, v->name.name,
+		say_text(stdout, "%-7s %s:%u  %s\n", f->o->dry_run ? plan : done, v->name.name,
 		    v->name.version, when);
 }
 
@@ -71,12 +71,12 @@ tell_sum(const struct forgetting *f)
 	if (f->o->quiet || f->j != NULL)
 		return;
 	if (f->o->dry_run)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: a dry run: nothing was removed; versions that forget would "
 		    "remove: %" PRIu64 ", and gc then frees their room\n",
 		    f->gone);
 	else
-		say(stderr, "emustore: versions removed: %" PRIu64 "; gc frees their room\n",
+		say_text(stderr, "emustore: versions removed: %" PRIu64 "; gc frees their room\n",
 		    f->gone);
 }
 
@@ -87,7 +87,7 @@ tell_clock(const struct forgetting *f, const struct version *v, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		if (v[i].put_at < v[i - 1].put_at && !f->o->quiet) {
-			say(stderr,
+			say_text(stderr,
 			    "emustore: %s: a clock went back, or numbers were not given in order: "
 			    "version %u was put before version %u, by their times; forget goes by "
 			    "the times\n",
@@ -210,17 +210,17 @@ command_forget(const struct options *o, char **operands, int n, struct err *e)
 	struct err lacks = { 0 };
 	struct store s;
 
-	if (!keeps_some(&o->keep))
+	if (!keep_any(&o->keep))
 		return err_misuse(e, "forget needs a rule, such as --keep-last: "
 		                     "versions that no rule keeps are removed");
 	f.j = o->json ? json_new() : NULL;
 	json_array(f.j, NULL);
-	int rc = open_store(&s, o, !o->dry_run, e);
+	int rc = emustore_open(&s, o, !o->dry_run, e);
 	if (rc == 0) {
 		rc = check_names(operands, n, &s, e);
 		if (rc == 0)
 			rc = forget_all(&f, &s, e);
-		readable = all_readable(&s, "stay", &lacks);
+		readable = emustore_all_readable(&s, "stay", &lacks);
 		if (rc == 0 && readable)
 			tell_sum(&f);
 		store_close(&s);

@@ -214,7 +214,7 @@ place_of(const struct options *o)
 }
 
 int
-open_store_for(struct store *s, const struct options *o, unsigned access, struct err *e)
+emustore_open_for(struct store *s, const struct options *o, unsigned access, struct err *e)
 {
 	struct store_place p = place_of(o);
 	int rc = store_open_at(s, &p, access, e);
@@ -226,14 +226,14 @@ open_store_for(struct store *s, const struct options *o, unsigned access, struct
 }
 
 int
-open_store(struct store *s, const struct options *o, bool writing, struct err *e)
+emustore_open(struct store *s, const struct options *o, bool writing, struct err *e)
 {
-	return open_store_for(
+	return emustore_open_for(
 	    s, o, writing ? STORE_WRITE | (o->wait ? STORE_WAIT : 0u) : STORE_READ, e);
 }
 
 void
-time_text(uint64_t seconds, char out[32])
+emustore_time_text(uint64_t seconds, char out[32])
 {
 	time_t t = (time_t)seconds;
 	struct tm tm;
@@ -265,7 +265,7 @@ given(const struct options *o)
 	       (o->pack_bytes != 0 ? TAKES_PACK : 0u) |
 	       (o->grace != 0 ? TAKES_GRACE : 0u) | (o->exact ? TAKES_EXACT : 0u) |
 	       (o->jobs != 0 ? TAKES_JOBS : 0u) | (o->force ? TAKES_FORCE : 0u) |
-	       (o->to != NULL ? TAKES_TO : 0u) | (keeps_some(&o->keep) ? TAKES_KEEP : 0u) |
+	       (o->to != NULL ? TAKES_TO : 0u) | (keep_any(&o->keep) ? TAKES_KEEP : 0u) |
 	       (o->dry_run ? TAKES_DRY_RUN : 0u) | (o->usage ? TAKES_USAGE : 0u) |
 	       (o->how.codec.codec != NULL ? TAKES_CODEC : 0u) |
 	       (o->parent != NULL || o->nlabels > 0 ? TAKES_ABOUT : 0u);

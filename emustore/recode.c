@@ -21,7 +21,7 @@ static int
 make_all(const struct options *o, struct put *p, const struct rewrite_source *src,
     const struct cut_zones *zones, struct err *e)
 {
-	const struct known known = { .find = put_known, .arg = p };
+	const struct precompressed known = { .find = put_known, .arg = p };
 	struct maker_choice how = o->how;
 	struct maker *m;
 
@@ -60,7 +60,7 @@ make_of(const struct options *o, struct put *p, struct sectors *image, struct er
 }
 
 int
-recode(const struct options *o, struct put *p, const char *path, struct err *e)
+recode_image(const struct options *o, struct put *p, const char *path, struct err *e)
 {
 	struct sectors *image;
 

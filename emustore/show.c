@@ -47,10 +47,10 @@ tell_cost(const struct shown *w)
 	if (w->known || w->o->quiet || w->o->json)
 		return;
 	if (!w->readable)
-		say(stderr, "emustore: nobody knows what a version uses alone: %s\n",
+		say_text(stderr, "emustore: nobody knows what a version uses alone: %s\n",
 		    w->lacks.text);
 	else
-		say(stderr,
+		say_text(stderr,
 		    "emustore: what a version uses alone, and what it shares, is shown with --usage: "
 		    "the recipes of all images are read for that\n");
 }
@@ -80,17 +80,17 @@ list_text(struct listing_images *l, const struct recipe_image *a)
 	const struct usage_of *u = l->shown.known ? usage_find(&l->shown.usage, &a->name) : NULL;
 	char size[32], data[32], only[32] = "", shared[32] = "", when[32];
 
-	time_text(a->put_at, when);
+	emustore_time_text(a->put_at, when);
 	if (u != NULL) {
 		human_bytes(u->only_bytes, only, sizeof only);
 		human_bytes(u->shared_bytes, shared, sizeof shared);
 	}
-	say(l->out, "%-32s %9s %9s ", stored_title(a).text,
+	say_text(l->out, "%-32s %9s %9s ", stored_title(a).text,
 	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    human_bytes(a->data_bytes, data, sizeof data));
 	if (l->shown.known)
-		say(l->out, "%9s %9s ", only, shared);
-	say(l->out, " %s\n", when);
+		say_text(l->out, "%9s %9s ", only, shared);
+	say_text(l->out, " %s\n", when);
 }
 
 static int
@@ -139,10 +139,11 @@ list_rows(struct store *s, void *arg, struct err *e)
 	if (l->j != NULL)
 		json_array(l->j, NULL);
 	else if (!l->shown.o->quiet && l->shown.known)
-		say(l->out, "%-32s %9s %9s %9s %9s  put at\n", "name", "image", "data", "only it",
+		say_text(l->out, "%-32s %9s %9s %9s %9s  put at\n", "name", "image",
+		    "data", "only it",
 		    "shared");
 	else if (!l->shown.o->quiet)
-		say(l->out, "%-32s %9s %9s  put at\n", "name", "image", "data");
+		say_text(l->out, "%-32s %9s %9s  put at\n", "name", "image", "data");
 	return index_each_image(s->index, list_one, l, e);
 }
 
@@ -163,7 +164,7 @@ print_rows(struct listing_images *l, struct err *e)
 }
 
 bool
-all_readable(const struct store *s, const char *what, struct err *lacks)
+emustore_all_readable(const struct store *s, const char *what, struct err *lacks)
 {
 	if (s->unreadable_images == 0)
 		return true;
@@ -190,9 +191,9 @@ command_list(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	(void)operands, (void)n;
-	if (open_store(&s, o, false, e) != 0)
+	if (emustore_open(&s, o, false, e) != 0)
 		return -1;
-	l.shown.readable = all_readable(&s, "are not listed", &l.shown.lacks);
+	l.shown.readable = emustore_all_readable(&s, "are not listed", &l.shown.lacks);
 	int rc = measure(&l.shown, &s, e);
 	if (rc == 0)
 		rc = store_try(&s, list_rows, &l, e);
@@ -231,7 +232,8 @@ usage_text(const struct usage_of *u)
 	char only[32], shared[32];
 
 	if (u != NULL)
-		say(stdout, "  only this version needs %s, which rm and gc free; it shares %s\n",
+		say_text(stdout,
+		    "  only this version needs %s, which rm and gc free; it shares %s\n",
 		    human_bytes(u->only_bytes, only, sizeof only),
 		    human_bytes(u->shared_bytes, shared, sizeof shared));
 }
@@ -242,21 +244,21 @@ info_text(const struct shown *w, const struct stored *d)
 	const struct recipe_image *a = stored_about(d);
 	char size[32], data[32], recipe[32], when[32], digest[2 * sizeof a->sha256 + 1];
 
-	time_text(a->put_at, when);
-	say(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a).text,
+	emustore_time_text(a->put_at, when);
+	say_text(stdout, "%s: %u chunks, %s of image, %s of data\n", stored_title(a).text,
 	    a->chunks,
 	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, size, sizeof size),
 	    human_bytes(a->data_bytes, data, sizeof data));
-	say(stdout,
+	say_text(stdout,
 	    "  put at %s; %" PRIu64 " fragments that are not zero; a recipe of %s\n",
 	    when, stored_fragments(d),
 	    human_bytes(stored_recipe_bytes(d), recipe, sizeof recipe));
 	usage_text(w->known ? usage_find(&w->usage, &a->name) : NULL);
-	say(stdout, "  sha256 %s\n", number_hex(a->sha256, sizeof a->sha256, digest));
+	say_text(stdout, "  sha256 %s\n", number_hex(a->sha256, sizeof a->sha256, digest));
 	if (a->parent[0] != '\0')
-		say(stdout, "  derived from %s\n", a->parent);
+		say_text(stdout, "  derived from %s\n", a->parent);
 	for (unsigned i = 0; i < a->nlabels; i++)
-		say(stdout, "  %s=%s\n", a->labels[i].key, a->labels[i].value);
+		say_text(stdout, "  %s=%s\n", a->labels[i].key, a->labels[i].value);
 }
 
 /* What looks like damage may be an error of the index that this machine keeps. */
@@ -297,7 +299,7 @@ command_info(const struct options *o, char **operands, int n, struct err *e)
 
 	(void)n;
 	if (store_name_get(&name, operands[0], e) != 0 ||
-	    open_store(&s, o, false, e) != 0)
+	    emustore_open(&s, o, false, e) != 0)
 		return -1;
 	int rc = show_info(&w, &s, &name, e);
 	store_close(&s);
@@ -343,8 +345,8 @@ load_text(void *arg, const struct index_load *l, struct err *e)
 	char when[32];
 
 	(void)e;
-	time_text(l->loaded_at, when);
-	say(stdout, "%-12s %s:%" PRIu32 ", loaded %" PRIu64 " time%s, the last time at %s\n",
+	emustore_time_text(l->loaded_at, when);
+	say_text(stdout, "%-12s %s:%" PRIu32 ", loaded %" PRIu64 " time%s, the last time at %s\n",
 	    *title, l->name.name, l->name.version, l->loads, l->loads == 1 ? "" : "s",
 	    when);
 	*title = "";
@@ -396,15 +398,15 @@ stats_text(const struct index_totals *t)
 	uint64_t images = t->image_chunks * NDZ_CHUNK_BYTES;
 	char a[32], b[32], c[32];
 
-	say(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
+	say_text(stdout, "%" PRIu64 " images of %s, with %s of data, in %s of packs",
 	    t->images, human_bytes(images, a, sizeof a),
 	    human_bytes(t->data_bytes, b, sizeof b),
 	    human_bytes(t->pack_bytes, c, sizeof c));
 	if (images > 0)
-		say(stdout, " (%.3f of the images)",
+		say_text(stdout, " (%.3f of the images)",
 		    (double)t->pack_bytes / (double)images);
-	say(stdout, "\n");
-	say(stdout,
+	say_text(stdout, "\n");
+	say_text(stdout,
 	    "%" PRIu64 " fragments of %s, %" PRIu64 " different by their data\n",
 	    t->fragments, human_bytes(t->fragment_bytes, a, sizeof a), t->raw_unique);
 }
@@ -414,7 +416,7 @@ stats_usage(const struct usage *u)
 {
 	char a[32], b[32], c[32];
 
-	say(stdout,
+	say_text(stdout,
 	    "one version alone needs %s of it, several versions share %s, and none needs %s, "
 	    "which gc can free\n",
 	    human_bytes(u->only_bytes, a, sizeof a), human_bytes(u->shared_bytes, b, sizeof b),
@@ -451,9 +453,9 @@ command_stats(const struct options *o, char **operands, int n, struct err *e)
 	struct store s;
 
 	(void)operands, (void)n;
-	if (open_store(&s, o, false, e) != 0)
+	if (emustore_open(&s, o, false, e) != 0)
 		return -1;
-	w.readable = all_readable(&s, "are not counted", &w.lacks);
+	w.readable = emustore_all_readable(&s, "are not counted", &w.lacks);
 	int rc = show_stats(&w, &s, e);
 	store_close(&s);
 	usage_free(&w.usage);

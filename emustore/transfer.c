@@ -26,7 +26,7 @@ void
 tell_reserve(const struct options *o, const struct err *lacks)
 {
 	if (lacks->kind != ERR_NONE && !o->quiet)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s: has no reserve, so gc cannot free room once the disk is full, and "
 		    "has to be run before: %s\n",
 		    o->store, lacks->text);
@@ -111,7 +111,7 @@ static void
 tell_other_encoding(const struct recipe_image *a, const struct put_stats *t)
 {
 	if (t->same_data_fragments > t->fragments / 2)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s: the store has the data of %" PRIu64
 		    " of its %" PRIu64
 		    " fragments already, compressed by another codec or at another "
@@ -126,7 +126,7 @@ static void
 tell_damaged(const struct recipe_image *a, const struct put_stats *t)
 {
 	if (t->damaged_packs > 0)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s: the store is damaged: packs that are missing or too short: "
 		    "%" PRIu64 "; what this image needs of them was put again, but other images "
 		    "may lack it (emustore verify, emustore repair)\n",
@@ -140,7 +140,7 @@ tell_recoded(const struct options *o, const struct recipe_image *a, const struct
 	char known[32];
 
 	if (o->how.codec.codec != NULL)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s: was encoded again with %s, and will not come out byte "
 		    "for byte; %s of its data was in the store in this codec already, "
 		    "and is kept once\n",
@@ -159,7 +159,7 @@ summary(const struct options *o, const struct recipe_image *a,
 		summary_json(j, a, t, seconds);
 	if (j != NULL || o->quiet)
 		return;
-	say(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
+	say_text(stderr, "emustore: %s: %s of image, %s of it new, %.1f s (%s of data/s)\n",
 	    stored_title(a).text,
 	    human_bytes((uint64_t)a->chunks * NDZ_CHUNK_BYTES, image, sizeof image),
 	    human_bytes(t->new_bytes + t->recipe_bytes, kept, sizeof kept), seconds,
@@ -191,7 +191,7 @@ put_content(const struct options *o, struct put *p, const char *path, struct ima
 
 	progress_begin(&bar, "emustore",
 	    chunks == UINT32_MAX ? 0 : chunks * NDZ_CHUNK_BYTES, -1, o->quiet);
-	int rc = img != NULL ? put_chunks(p, img, &bar, e) : recode(o, p, path, e);
+	int rc = img != NULL ? put_chunks(p, img, &bar, e) : recode_image(o, p, path, e);
 	progress_end(&bar, 0);
 	return rc;
 }
@@ -246,7 +246,7 @@ put_file(const struct options *o, const char *name, const char *path, struct jso
 			return -1;
 		image_keep_encrypted(img);
 	}
-	int rc = open_store(&s, o, true, e);
+	int rc = emustore_open(&s, o, true, e);
 	if (rc == 0) {
 		rc = put_image(o, &s, name, path, img, j, e);
 		store_close(&s);
@@ -382,7 +382,7 @@ static void
 tell_equivalents(const struct recipe_image *a, uint64_t n)
 {
 	if (n > 0)
-		say(stderr,
+		say_text(stderr,
 		    "emustore: %s: %" PRIu64
 		    " chunks have the data that was put, but in other compressed "
 		    "bytes, because this zlib is not the one that made them\n",

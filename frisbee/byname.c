@@ -75,7 +75,7 @@ byname_find(struct opts *o, struct err *e)
 		if (r.error != MASTER_TRY_AGAIN)
 			break;
 		if (!o->quiet)
-			say(stderr, "frisbee: %s: master server %s %s\n", o->name,
+			say_text(stderr, "frisbee: %s: master server %s %s\n", o->name,
 			    o->server, master_error_text(r.error));
 		if (pause_for(o->retry_s, e) != 0)
 			return -1;
@@ -94,10 +94,10 @@ print(const char *name, const struct master_get_reply *r)
 	char addr[ADDR_TEXT_MAX];
 
 	if (r->running)
-		say(stdout, "%s: %" PRIu64 " bytes, is served at %s, port %u\n", name,
+		say_text(stdout, "%s: %" PRIu64 " bytes, is served at %s, port %u\n", name,
 		    r->bytes, addr_text(r->addr, addr), r->port);
 	else
-		say(stdout, "%s: %" PRIu64 " bytes, is not served now\n", name, r->bytes);
+		say_text(stdout, "%s: %" PRIu64 " bytes, is not served now\n", name, r->bytes);
 }
 
 static int

@@ -18,9 +18,9 @@ static void
 print_text(const struct doctor_report *r)
 {
 	for (unsigned i = 0; i < r->n; i++)
-		say(stdout, "%-8s %-12s %s\n", words[r->check[i].status],
+		say_text(stdout, "%-8s %-12s %s\n", words[r->check[i].status],
 		    r->check[i].name, r->check[i].text);
-	say(stdout, "%s\n", r->summary);
+	say_text(stdout, "%s\n", r->summary);
 }
 
 static int
@@ -72,7 +72,7 @@ give_up(const struct doctor_config *c, int fd)
 }
 
 int
-diagnose(const struct doctor_config *c, struct err *e)
+diagnose_network(const struct doctor_config *c, struct err *e)
 {
 	struct doctor_facts f;
 	struct doctor_report r;

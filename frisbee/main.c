@@ -186,7 +186,7 @@ examine(struct opts *o, struct err *e)
 	    net_options_read_key(&o->net, e) != 0)
 		return -1;
 	dc.key = net_options_key(&o->net);
-	int rc = diagnose(&dc, e);
+	int rc = diagnose_network(&dc, e);
 	net_options_wipe_key(&o->net);
 	return rc;
 }

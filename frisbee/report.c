@@ -114,7 +114,7 @@ report_line(const struct load_stats *r, const struct install_stats *i)
 	char written[32], rate_text[32], requests[120];
 
 	put_requests(r, i->bytes_same, requests, sizeof requests);
-	say(stderr,
+	say_text(stderr,
 	    "frisbee: %s of data in %.1f s (%s/s), %u chunks, %u requests, %s\n",
 	    human_bytes(bytes, written, sizeof written), r->seconds,
 	    human_bytes((uint64_t)per_s, rate_text, sizeof rate_text), r->chunks,

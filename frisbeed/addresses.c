@@ -10,7 +10,7 @@
 
 /* The line of a session, with its image unless it is the only one.  NULL: no memory. */
 static char *
-text_of(const struct shown *s, bool alone)
+text_of(const struct session_view *s, bool alone)
 {
 	char *text;
 	int n = alone ? asprintf(&text, "%s\n", s->stats.where)
@@ -20,13 +20,13 @@ text_of(const struct shown *s, bool alone)
 }
 
 static int
-write_all(const struct shown_all *all, struct disk *f, struct err *e)
+write_all(const struct session_views *all, struct disk *f, struct err *e)
 {
 	uint64_t at = 0;
 	int rc = 0;
 
 	for (unsigned i = 0; i < all->n && rc == 0; i++) {
-		const struct shown *s = &all->session[i];
+		const struct session_view *s = &all->session[i];
 		if (s->stats.state == SESSION_FAILED)
 			continue;
 		char *text = text_of(s, all->n == 1);
@@ -41,7 +41,7 @@ write_all(const struct shown_all *all, struct disk *f, struct err *e)
 }
 
 int
-addresses_write(const struct shown_all *all, const char *path, struct err *e)
+addresses_write(const struct session_views *all, const char *path, struct err *e)
 {
 	struct disk *f;
 	struct err closing;

@@ -28,7 +28,7 @@ enum {
 
 struct whole {
 	const struct opts *opts;
-	struct shown_all all;
+	struct session_views all;
 	struct fetch_parent parent; /* its interface is used as long as the image comes */
 	unsigned running;
 	uint64_t next_us, line_us; /* when the table, and a line of the log, are due */
@@ -38,7 +38,7 @@ struct whole {
 /* Logs the failure of a session.  The failure of a single session is that of the program, which
  * reports it at the end. */
 static void
-say_failure(const struct whole *d, const struct shown *s)
+say_failure(const struct whole *d, const struct session_view *s)
 {
 	if (d->all.n > 1)
 		log_err("session failed file=%s: %s", s->image, s->stats.err.text);
@@ -50,7 +50,7 @@ static int
 open_sessions(struct whole *d, const struct place *places, struct source *image,
     uint32_t *numbers, struct err *e)
 {
-	struct shown_all *all = &d->all;
+	struct session_views *all = &d->all;
 	int rc = serve_open(all->serve, places, all->n, image, numbers, e);
 
 	if (numbers[0] == 0)
@@ -59,7 +59,7 @@ open_sessions(struct whole *d, const struct place *places, struct source *image,
 		all->session[i].image = places[i].image;
 		all->session[i].number = numbers[i];
 	}
-	shown_look(all);
+	session_view_renew_all(all);
 	for (unsigned i = 0; i < all->n; i++)
 		if (all->session[i].stats.state == SESSION_FAILED)
 			say_failure(d, &all->session[i]);
@@ -100,7 +100,7 @@ tick(struct whole *d)
 		return;
 	d->next_us = now + test_time_us("statistics", SHOWN_EVERY_US);
 	serve_sample(d->all.serve);
-	shown_look(&d->all);
+	session_view_renew_all(&d->all);
 	if (save_stats(d, NULL, &e) != 0 && !d->stats_failed) {
 		d->stats_failed = true;
 		log_warn("statistics are not written: %s", e.text);
@@ -119,7 +119,7 @@ collect(struct whole *d)
 	uint32_t number;
 
 	while (serve_take_ended(d->all.serve, &number)) {
-		const struct shown *s = shown_look_at(&d->all, number);
+		const struct session_view *s = session_view_renew(&d->all, number);
 		d->running--;
 		if (s->stats.state == SESSION_FAILED)
 			say_failure(d, s);
@@ -155,11 +155,11 @@ start(struct whole *d)
 	struct err ignored; /* the statistics have it */
 
 	for (unsigned i = 0; i < d->all.n; i++) {
-		const struct shown *s = &d->all.session[i];
+		const struct session_view *s = &d->all.session[i];
 		if (s->stats.state != SESSION_OPEN)
 			continue;
 		bool started = serve_start(d->all.serve, s->number, &ignored) == 0;
-		s = shown_look_at(&d->all, s->number);
+		s = session_view_renew(&d->all, s->number);
 		if (started)
 			d->running++;
 		else
@@ -215,7 +215,7 @@ serve_all(struct whole *d, struct err *e)
 		return -1;
 	start(d);
 	watch(d);
-	shown_look(&d->all);
+	session_view_renew_all(&d->all);
 	int rc = ending(d, &end, e);
 	if (save_stats(d, &end, &reporting) != 0 && rc == 0) {
 		end = (struct report_end){ reporting, daemon_exit_status(&reporting) };

@@ -119,7 +119,7 @@ put_client(struct json *j, const struct client_row *r, uint64_t now_us, uint64_t
 }
 
 static void
-put_clients(struct json *j, struct serve *serve, const struct shown *s,
+put_clients(struct json *j, struct serve *serve, const struct session_view *s,
     struct client_row *rows)
 {
 	const struct serve_stats *st = &s->stats;
@@ -147,7 +147,7 @@ put_cache(struct json *j, const struct serve_stats *s)
 }
 
 static void
-put_session(struct json *j, struct serve *serve, const struct shown *s,
+put_session(struct json *j, struct serve *serve, const struct session_view *s,
     struct client_row *rows)
 {
 	const struct serve_stats *st = &s->stats;
@@ -169,7 +169,7 @@ put_session(struct json *j, struct serve *serve, const struct shown *s,
 
 /* The sums over all sessions, which serve from files or from one store. */
 static void
-put_sums(struct json *j, const struct shown_all *all)
+put_sums(struct json *j, const struct session_views *all)
 {
 	struct serve_stats sum = { 0 };
 	uint64_t chunks = 0;
@@ -193,7 +193,7 @@ put_sums(struct json *j, const struct shown_all *all)
 
 /* The whole document.  NULL: no memory. */
 static struct json *
-make_json(const struct shown_all *all, const struct report_end *end)
+make_json(const struct session_views *all, const struct report_end *end)
 {
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
 	struct json *j = json_new();
@@ -220,7 +220,7 @@ make_json(const struct shown_all *all, const struct report_end *end)
 }
 
 int
-report_save_stats(const struct shown_all *all, const struct report_end *end,
+report_save_stats(const struct session_views *all, const struct report_end *end,
     const char *path, struct err *e)
 {
 	if (path == NULL)
@@ -235,7 +235,7 @@ report_save_stats(const struct shown_all *all, const struct report_end *end,
 
 int
 report_print_stats(
-    const struct shown_all *all, const struct report_end *end, struct err *e)
+    const struct session_views *all, const struct report_end *end, struct err *e)
 {
 	struct json *j = make_json(all, end);
 
@@ -258,7 +258,7 @@ report_one_unfinished(const struct client_row *r, enum client_doing doing, const
 /* Logs the clients that have not completed, so that a reader of the log need not look
  * into the statistics. */
 static void
-report_unfinished(struct serve *serve, const struct shown *s)
+report_unfinished(struct serve *serve, const struct session_view *s)
 {
 	struct client_row *rows = calloc(ROWS_MAX, sizeof *rows);
 	uint64_t sent = tally_packets(&s->stats.tally);
@@ -276,7 +276,7 @@ report_unfinished(struct serve *serve, const struct shown *s)
 }
 
 void
-report_done(const struct shown_all *all, const struct shown *s)
+report_done(const struct session_views *all, const struct session_view *s)
 {
 	const struct tally *t = &s->stats.tally;
 	const struct server_stats *st = &t->server;
@@ -292,10 +292,10 @@ report_done(const struct shown_all *all, const struct shown *s)
 }
 
 void
-report_progress(const struct shown_all *all)
+report_progress(const struct session_views *all)
 {
 	for (unsigned i = 0; i < all->n; i++) {
-		struct shown *s = &all->session[i];
+		struct session_view *s = &all->session[i];
 		const struct tally *t = &s->stats.tally;
 		uint64_t sent = tally_all_packets(t);
 		if (s->stats.state != SESSION_SERVING || sent == s->said)

@@ -3,7 +3,7 @@
 #define FRISBEED_REPORT_H
 
 #include "common/base/err.h"
-#include "frisbeed/shown.h"
+#include "frisbeed/session_view.h"
 
 /* How the program ends. */
 struct report_end {
@@ -14,15 +14,15 @@ struct report_end {
 /* Writes the sums, each session with its clients, and the failure (of `end`; NULL: the server
  * is still running) into the file, which is replaced as a whole.  path NULL: nothing is done.
  * ERR_IO; ERR_NOMEM. */
-int report_save_stats(const struct shown_all *, const struct report_end *,
+int report_save_stats(const struct session_views *, const struct report_end *,
     const char *path, struct err *);
 /* Prints what report_save_stats() writes on standard output.  ERR_IO; ERR_NOMEM. */
 int report_print_stats(
-    const struct shown_all *, const struct report_end *, struct err *);
+    const struct session_views *, const struct report_end *, struct err *);
 /* Logs, at the end of a session, what it has done, and a line for each client that has not said
  * that it has the whole image. */
-void report_done(const struct shown_all *, const struct shown *);
+void report_done(const struct session_views *, const struct session_view *);
 /* Logs a line for each session that has sent something since the last call. */
-void report_progress(const struct shown_all *);
+void report_progress(const struct session_views *);
 
 #endif /* FRISBEED_REPORT_H */

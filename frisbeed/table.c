@@ -70,7 +70,7 @@ line(const struct winsize *w, const char *fmt, ...)
 	/* A line that is too long is cut between characters. */
 	while ((n = plain_char(text + at, len - at, &code)) > 0 && at + n <= room)
 		at += n;
-	say(stderr, "%.*s\n", (int)at, text);
+	say_text(stderr, "%.*s\n", (int)at, text);
 	drawn++;
 }
 
@@ -149,7 +149,7 @@ draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
 }
 
 static void
-draw_clients(const struct winsize *w, struct serve *serve, const struct shown *s,
+draw_clients(const struct winsize *w, struct serve *serve, const struct session_view *s,
     unsigned room)
 {
 	struct client_row *rows = calloc(SESSION_CLIENT_ROWS, sizeof *rows);
@@ -173,7 +173,7 @@ draw_clients(const struct winsize *w, struct serve *serve, const struct shown *s
 }
 
 static void
-draw_session(const struct winsize *w, struct serve *serve, const struct shown *s,
+draw_session(const struct winsize *w, struct serve *serve, const struct session_view *s,
     unsigned room)
 {
 	const struct serve_stats *st = &s->stats;
@@ -191,7 +191,7 @@ draw_session(const struct winsize *w, struct serve *serve, const struct shown *s
 }
 
 void
-table_draw(const struct shown_all *all)
+table_draw(const struct session_views *all)
 {
 	struct winsize w = { 0 };
 

@@ -156,7 +156,7 @@ report_part(struct disk *d, struct range slice, const struct bsdlabel_part *p,
 		snprintf(why, cap,
 		    "swap, which is stored because the disklabel is in doubt");
 	else if (p->type != BSDLABEL_UNUSED)
-		snprintf(why, cap, "%s", recognise(d, place_of(slice, p)).text);
+		snprintf(why, cap, "%s", recognise_content(d, place_of(slice, p)).text);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* md.c: finds superblocks of Linux RAID, and makes one right for another place.
  *
- * foreign.c asks whether a partition is a member; common/behind/ending.c asks where
- * the metadata at the end of a member begins; imageunzip/install/tail.c moves a
+ * foreign.c asks whether a partition is a member; common/behind/end_signature.c asks where
+ * the metadata at the end of a member begins; imageunzip/install/target_tail.c moves a
  * superblock. The functions have no state, so any thread may call them.
  */
 #include "fsmods/md.h"

@@ -89,7 +89,7 @@ recognise_magics(
 }
 
 struct recognised
-recognise(struct disk *d, struct range part)
+recognise_content(struct disk *d, struct range part)
 {
 	const char *name = foreign_find(d, part);
 	struct recognised r = { .known = true };

@@ -16,7 +16,7 @@ struct recognised {
 /* Returns "a JFS filesystem, which is not looked into", for example; "no known
  * filesystem" when nothing is recognised, when libblkid recognises more than one thing,
  * or when the partition cannot be read. */
-struct recognised recognise(struct disk *, struct range part);
+struct recognised recognise_content(struct disk *, struct range part);
 
 /* Something that libblkid finds by a magic in a range of sectors. */
 struct recognised_magic {

@@ -46,7 +46,7 @@ skip_zone(struct skip_sink *s, struct range r, struct err *e)
 		return -1;
 	if (s->relay != NULL)
 		return relay_range(s->relay, RELAY_ZONE, r, e);
-	if (grow(&f->zones, &f->zones_cap, f->nzones, sizeof *f->zones, "zones", e) != 0)
+	if (grow_array(&f->zones, &f->zones_cap, f->nzones, sizeof *f->zones, "zones", e) != 0)
 		return -1;
 	f->zones[f->nzones++] = r;
 	return 0;

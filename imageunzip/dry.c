@@ -9,7 +9,7 @@
 void
 dry_say(const char *sentence)
 {
-	say(stderr, "imageunzip: dry run: %s\n", sentence);
+	say_text(stderr, "imageunzip: dry run: %s\n", sentence);
 }
 
 int

@@ -16,7 +16,7 @@
 #include "emustore/store/store_disk.h"
 #include "imageunzip/cli/install_opts.h"
 #include "imageunzip/dry.h"
-#include "imageunzip/install/from.h"
+#include "imageunzip/install/install_from.h"
 #include "imageunzip/install/install_sink.h"
 #include "imageunzip/raw.h"
 #include "imageunzip/report.h"
@@ -77,7 +77,7 @@ install_image(struct run *r, const struct survey *v, struct err *e)
 		err_ctx(e, "%s", image_name(r->image));
 	progress_end(&r->progress, rc == 0 ? sum.bytes_covered : 0);
 	if (r->o->dots || r->o->gb_dots)
-		say(stderr, "\n");
+		say_text(stderr, "\n");
 	return rc;
 }
 
@@ -206,7 +206,7 @@ install_onto(struct run *r, const struct survey *v, const char *target, struct e
 	    open_target(r, &cfg, e) != 0 || install_image(r, v, e) != 0)
 		return -1;
 	if (r->o->crc_only && !r->o->json)
-		say(stdout, "%08lx\n", r->crc);
+		say_text(stdout, "%08lx\n", r->crc);
 	int rc = imageunzip_summary(r, &s, (double)(clock_us() - started) / 1e6, e);
 	lost_free(&s.lost);
 	return rc;

@@ -15,10 +15,10 @@ report_dots(struct run *r)
 	uint64_t covered = r->install != NULL ? install_bytes_covered(r->install) : 0;
 
 	for (; r->o->dots && r->chunk_dots < r->fed; r->chunk_dots++)
-		say(stderr, ".");
+		say_text(stderr, ".");
 	for (; r->o->gb_dots && covered - r->dotted >= DOT_BYTES;
 	     r->dotted += DOT_BYTES)
-		say(stderr, ".");
+		say_text(stderr, ".");
 }
 
 int
@@ -52,7 +52,7 @@ imageunzip_summary(
 	human_bytes(
 	    (uint64_t)((double)s->bytes_written / (seconds > 0 ? seconds : 1)), rate,
 	    sizeof rate);
-	say(stderr,
+	say_text(stderr,
 	    r->o->crc_only
 		? "imageunzip: nothing was written: the checksum is of %s of data on "
 		  "%s of disk, in %.1f s (%s/s)\n"

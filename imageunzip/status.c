@@ -47,7 +47,7 @@ print_status(const struct opts *o, const char *name, bool unfinished,
 		return -1;
 	}
 	if (!o->json && !o->quiet)
-		say(stdout, "%s: no installation is under way\n", name);
+		say_text(stdout, "%s: no installation is under way\n", name);
 	return 0;
 }
 

@@ -13,7 +13,7 @@ static const char scheme[] = "store:";
 struct into_store {
 	struct store store;
 	struct put *put;
-	struct known known;
+	struct precompressed known;
 	struct recipe_image about;
 	struct put_stats stats;
 };
@@ -53,7 +53,7 @@ into_store_open(struct into_store **out, const char *store, const char *name,
 		free(s);
 		return -1;
 	}
-	s->known = (struct known){ .find = put_known, .arg = s->put };
+	s->known = (struct precompressed){ .find = put_known, .arg = s->put };
 	*to = (struct capture_to){ .take = put_copy,
 		.taker = s->put,
 		.level = put_level(s->put),

@@ -125,7 +125,7 @@ static void
 on_chunk(void *arg)
 {
 	(void)arg;
-	say(stderr, ".");
+	say_text(stderr, ".");
 }
 
 /* 0, EXIT_LOST_SECTORS with a whole image, or -1. */
@@ -151,7 +151,7 @@ capture(const struct job *j, struct delta *delta, uint64_t started, struct err *
 	int rc = capture_run(j->d, l, &o->what, delta, &target.to, &watch, &s, e);
 	progress_end(&progress, s.made.data_bytes);
 	if (o->dots)
-		say(stderr, "\n");
+		say_text(stderr, "\n");
 	if (rc == 0)
 		rc = complete(j, &target, delta, &s, e);
 	else
@@ -191,7 +191,7 @@ capture_changes(const struct job *j, struct err *e)
 static int
 info(const struct job *j, struct err *e)
 {
-	return estimate(j->l, j->d, &j->o->what, e) == 0
+	return estimate_layout(j->l, j->d, &j->o->what, e) == 0
 	           ? report_layout(j->l, j->o, j->shrunk, e)
 	           : -1;
 }
@@ -352,7 +352,7 @@ make_delta(struct options *o, struct err *e)
 	int rc = since_begin(&o->since_state, o, warning, e);
 
 	if (rc == 0 && warning[0] != '\0')
-		say(stderr, "imagezip: %s: %s\n", o->what.source, warning);
+		say_text(stderr, "imagezip: %s: %s\n", o->what.source, warning);
 	if (rc == 0)
 		rc = make_image(o, e);
 	/* Only now has a master server said that it has taken the image. */

@@ -17,12 +17,12 @@ static void
 report_strays(const struct strays *s)
 {
 	if (s->found[0] != '\0')
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: warning: outside of partitions, this was recognised, and "
 		    "%s: %s\n",
 		    s->kept > 0 ? "is stored" : "is left out", s->found);
 	if (s->sampled_data > 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: warning: data lies outside of partitions, and is left "
 		    "out: of %" PRIu64 " blocks of 4 KiB, one in each 64 MiB, %" PRIu64
 		    " are not zero, the first of them at sector %" PRIu64
@@ -38,23 +38,23 @@ report_outside(const struct outside *o)
 	char size[32], text[300];
 
 	if (o->tail.n > 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: these parts of the disk's tail, behind all partitions, "
 		    "are stored: %s\n",
 		    tail_text(&o->tail, o->stored, text, sizeof text));
 	if (o->left_out > 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: warning: these parts of the disk's tail, behind all "
 		    "partitions, are left out: %s\n",
 		    o->left_text);
 	if (o->unreadable > 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: warning: %s of the disk's tail, behind all partitions, "
 		    "cannot be read and is left out\n",
 		    human_bytes(o->unreadable * SECTOR_BYTES, size, sizeof size));
 	report_strays(&o->strays);
 	if (o->not_looked_at > 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: %s outside of partitions was not examined and is left "
 		    "out (--outside=store and --gaps=store store it)\n",
 		    human_bytes(o->not_looked_at * SECTOR_BYTES, size, sizeof size));
@@ -64,21 +64,21 @@ void
 report_warnings(const struct layout *l)
 {
 	if (l->in_use[0] != '\0')
-		say(stderr, "imagezip: warning: %s: the image may be damaged\n",
+		say_text(stderr, "imagezip: warning: %s: the image may be damaged\n",
 		    l->in_use);
 	if (l->warning[0] != '\0')
-		say(stderr, "imagezip: warning: %s\n", l->warning);
+		say_text(stderr, "imagezip: warning: %s\n", l->warning);
 	if (l->reloc_warning[0] != '\0')
-		say(stderr, "imagezip: warning: %s\n", l->reloc_warning);
+		say_text(stderr, "imagezip: warning: %s\n", l->reloc_warning);
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
 		if (p->warning[0] == '\0')
 			continue;
 		if (p->number != 0)
-			say(stderr, "imagezip: warning: partition %u (%s): %s\n",
+			say_text(stderr, "imagezip: warning: partition %u (%s): %s\n",
 			    p->number, p->type, p->warning);
 		else
-			say(stderr, "imagezip: warning: %s\n", p->warning);
+			say_text(stderr, "imagezip: warning: %s\n", p->warning);
 	}
 	report_outside(&l->outside);
 }
@@ -91,10 +91,10 @@ report_confinement(const struct layout *l)
 		if (p->confinement[0] == '\0')
 			continue;
 		if (p->number != 0)
-			say(stderr, "imagezip: partition %u (%s) %s\n", p->number, p->fs,
+			say_text(stderr, "imagezip: partition %u (%s) %s\n", p->number, p->fs,
 			    p->confinement);
 		else
-			say(stderr, "imagezip: the source (%s) %s\n", p->fs,
+			say_text(stderr, "imagezip: the source (%s) %s\n", p->fs,
 			    p->confinement);
 	}
 }
@@ -225,7 +225,7 @@ print_tail(const struct outside *o)
 
 	for (size_t i = 0; i < o->tail.n; i++) {
 		const struct tail_piece *p = &o->tail.pieces[i];
-		say(stdout, "%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
+		say_text(stdout, "%4s %12" PRIu64 " %10s %10s %10s %10s  %s\n", "end",
 		    p->sectors.off,
 		    human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
 		    human_bytes(o->stored[i] * SECTOR_BYTES, stored, sizeof stored),
@@ -242,11 +242,11 @@ report_layout(const struct layout *l, const struct options *o,
 
 	if (o->json)
 		return json_layout(l, stored, shrunk, e);
-	say(stdout, "%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
+	say_text(stdout, "%4s %12s %10s %10s %10s %10s  %-8s %s\n", "part", "start", "size",
 	    "stored", "skipped", "image", "holds", "type");
 	for (unsigned i = 0; i < l->nparts; i++) {
 		const struct layout_part *p = &l->parts[i];
-		say(stdout, "%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n",
+		say_text(stdout, "%4u %12" PRIu64 " %10s %10s %10s %10s  %-8s %s\n",
 		    p->number, p->sectors.off,
 		    human_bytes(p->sectors.len * SECTOR_BYTES, size, sizeof size),
 		    human_bytes((p->sectors.len - p->skipped) * SECTOR_BYTES, used,
@@ -256,7 +256,7 @@ report_layout(const struct layout *l, const struct options *o,
 		    p->type);
 	}
 	print_tail(&l->outside);
-	say(stdout,
+	say_text(stdout,
 	    "in all, %s of %s would be stored, in %zu ranges; the image would have "
 	    "about %s\n",
 	    human_bytes(stored * SECTOR_BYTES, used, sizeof used),
@@ -266,7 +266,7 @@ report_layout(const struct layout *l, const struct options *o,
 	if (o->debug)
 		for (size_t i = 0; i < rangeset_count(&l->store); i++) {
 			struct range r = rangeset_get(&l->store, i);
-			say(stdout, "  %" PRIu64 "-%" PRIu64 "\n", r.off,
+			say_text(stdout, "  %" PRIu64 "-%" PRIu64 "\n", r.off,
 			    range_end(r) - 1);
 		}
 	return 0;
@@ -307,7 +307,7 @@ say_stored(const struct stored_as *in)
 {
 	char known[32], kept[32];
 
-	say(stderr,
+	say_text(stderr,
 	    "imagezip: %s: %s of data was in the store and was not compressed; %s is new in it\n",
 	    stored_title(in->about).text,
 	    human_bytes(in->stats->known_bytes, known, sizeof known),
@@ -317,7 +317,7 @@ say_stored(const struct stored_as *in)
 static void
 say_cut_off(const struct options *o, const char *what, const char *where)
 {
-	say(stderr, "imagezip: warning: %s: %s %s\n", o->what.source, what, where);
+	say_text(stderr, "imagezip: warning: %s: %s %s\n", o->what.source, what, where);
 }
 
 /* Nothing is cut off without a word. */
@@ -359,18 +359,18 @@ report_shrunk_part(const struct options *o, const struct shrink_part *p)
 	if (p->number != 0)
 		snprintf(part, sizeof part, "partition %u: ", p->number);
 	if (p->fs.left_alone[0] != '\0')
-		say(stderr, "imagezip: %s: %sis not made smaller: %s\n", o->what.source,
+		say_text(stderr, "imagezip: %s: %sis not made smaller: %s\n", o->what.source,
 		    part, p->fs.left_alone);
 	else if (p->fs.is_bytes == p->fs.was_bytes)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: %s: %s%s of %s is not made smaller: its files and what is "
 		    "to stay free need that\n",
 		    o->what.source, part, p->fs.type, was);
 	else
-		say(stderr, "imagezip: %s: %s%s is made smaller, from %s to %s\n",
+		say_text(stderr, "imagezip: %s: %s%s is made smaller, from %s to %s\n",
 		    o->what.source, part, p->fs.type, was, is);
 	if (p->is.off != p->was.off)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: %s: %sis moved from sector %" PRIu64 " to sector %" PRIu64
 		    "\n",
 		    o->what.source, part, p->was.off, p->is.off);
@@ -385,7 +385,7 @@ report_shrunk(const struct options *o, const struct shrink_result *r)
 	human_bytes(r->is_sectors * SECTOR_BYTES, is, sizeof is);
 	for (unsigned i = 0; i < r->nparts; i++)
 		report_shrunk_part(o, &r->parts[i]);
-	say(stderr, "imagezip: %s: the image is that of a disk of %s (the source has %s)\n",
+	say_text(stderr, "imagezip: %s: the image is that of a disk of %s (the source has %s)\n",
 	    o->what.source, is, was);
 	report_cut_off(o, r);
 }
@@ -425,12 +425,12 @@ imagezip_summary(const struct options *o, const struct layout *l,
 		return json_show(j, e);
 	}
 	if (!o->quiet && o->what.sig_old != NULL)
-		say(stderr, "imagezip: %s of %s differ from the signature: %s\n",
+		say_text(stderr, "imagezip: %s of %s differ from the signature: %s\n",
 		    human_bytes(x->changed_sectors * SECTOR_BYTES, data, sizeof data),
 		    human_bytes(x->full_sectors * SECTOR_BYTES, image, sizeof image),
 		    x->on ? "a delta is made" : "more than -P allows, so a full image is made");
 	if (!o->quiet)
-		say(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
+		say_text(stderr, "imagezip: %s of data in an image of %s, %.1f s (%s/s)\n",
 		    human_bytes(s->made.data_bytes, data, sizeof data),
 		    human_bytes(image_bytes, image, sizeof image), seconds,
 		    human_bytes(
@@ -446,7 +446,7 @@ report_lost(const struct options *o, const struct capture_stats *s)
 {
 	for (size_t i = 0; i < rangeset_count(&s->lost); i++) {
 		struct range r = rangeset_get(&s->lost, i);
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: %s: lost sectors %" PRIu64 "-%" PRIu64
 		    ", stored as zeros\n",
 		    o->what.source, r.off, range_end(r) - 1);

@@ -96,7 +96,7 @@ upload_end(struct upload *u, int rc, struct err *e)
 	if (said < 0)
 		return err_ctx(e, "%s", u->to);
 	if (said == 0)
-		say(stderr,
+		say_text(stderr,
 		    "imagezip: warning: %s: the server does not say whether it has taken "
 		    "the image\n",
 		    u->to);

@@ -93,9 +93,9 @@ check_interface(const struct opts *o, const struct settings *s)
 	if (s->group[0] == 0)
 		return; /* the file names no group */
 	if (sock_interface(&n, &c, &e) != 0)
-		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, e.text);
+		say_text(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, e.text);
 	else if (netif_filtered(&n, "requests", text))
-		say(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, text);
+		say_text(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, text);
 }
 
 /* Reads the settings, and finds the tokens that they name. */
@@ -117,7 +117,7 @@ check(const struct opts *o, struct err *e)
 		check_interface(o, &s);
 
 	if (rc == 0 && !o->quiet)
-		say(stdout, "%s: %zu images, %zu access rules\n", o->config, s.nimages,
+		say_text(stdout, "%s: %zu images, %zu access rules\n", o->config, s.nimages,
 		    s.nrules);
 	settings_free(&s);
 	return rc;

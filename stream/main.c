@@ -24,7 +24,7 @@
 static void
 tell(const char *sentence)
 {
-	say(stderr, "streamdisk: %s\n", sentence);
+	say_text(stderr, "streamdisk: %s\n", sentence);
 }
 
 /* The disk that the image holds, and its partitions, as this process reads them. */
@@ -353,7 +353,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (n > 0 && strcmp(operands[0], "status") == 0)
 		return show_status(operands + 1, n - 1, e);
 	if (n > 0 && strcmp(operands[0], "merge-records") == 0)
-		return merging(o, operands + 1, n - 1, e);
+		return merging_run(o, operands + 1, n - 1, e);
 	o->boot = boot;
 	if (boot)
 		operands++, n--;

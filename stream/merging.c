@@ -47,7 +47,7 @@ write_merged(
 }
 
 int
-merging(const struct opts *o, char **records, int n, struct err *e)
+merging_run(const struct opts *o, char **records, int n, struct err *e)
 {
 	if (check(o, records, n, e) != 0)
 		return -1;

@@ -55,13 +55,13 @@ report_disk(
 
 	if (o->json)
 		return disk_json(x, t, e);
-	say(stdout, "%s: %s, of which %s are stored%s\n", export_name(x),
+	say_text(stdout, "%s: %s, of which %s are stored%s\n", export_name(x),
 	    human_bytes(export_bytes(x), bytes, sizeof bytes),
 	    human_bytes(export_stored_bytes(x), stored, sizeof stored),
 	    t->nparts == 0 ? "; no partitions" : "");
 	for (unsigned i = 0; i < t->nparts; i++) {
 		const struct partition *p = &t->parts[i];
-		say(stdout, "  partition %u: sectors %" PRIu64 "-%" PRIu64 ", %s, %s%s%s\n",
+		say_text(stdout, "  partition %u: sectors %" PRIu64 "-%" PRIu64 ", %s, %s%s%s\n",
 		    p->number, p->sectors.off, range_end(p->sectors) - 1,
 		    human_bytes(p->sectors.len * SECTOR_BYTES, bytes, sizeof bytes),
 		    ptable_type_name(t, p, type, sizeof type),
@@ -85,10 +85,10 @@ report_attached(const struct opts *o, const char *disk, const char *where, struc
 			return -1;
 		fflush(stdout); /* a program that reads the report waits for it */
 	} else if (!o->quiet && disk == NULL) {
-		say(stderr, "streamdisk: %s is at %s, read-only, until Ctrl-C\n",
+		say_text(stderr, "streamdisk: %s is at %s, read-only, until Ctrl-C\n",
 		    o->sources.places[0], where);
 	} else if (!o->quiet) {
-		say(stderr, "streamdisk: %s, which becomes %s, is at %s, until Ctrl-C\n", disk,
+		say_text(stderr, "streamdisk: %s, which becomes %s, is at %s, until Ctrl-C\n", disk,
 		    o->sources.places[0], where);
 	}
 	return 0;
@@ -113,7 +113,7 @@ report_boot(
 		return json_show(j, e);
 	}
 	if (!o->quiet)
-		say(stderr, "streamdisk: kernel %s, a ramdisk with %zu modules, %s, in %s\n",
+		say_text(stderr, "streamdisk: kernel %s, a ramdisk with %zu modules, %s, in %s\n",
 		    m->version, m->modules,
 		    human_bytes(m->ramdisk_bytes, bytes, sizeof bytes), folder);
 	return 0;
@@ -135,7 +135,7 @@ report_merged(const struct opts *o, const struct order *m, struct err *e)
 		return json_show(j, e);
 	}
 	if (!o->quiet)
-		say(stderr, "streamdisk: %s: what %" PRIu32 " machines read, %s\n",
+		say_text(stderr, "streamdisk: %s: what %" PRIu32 " machines read, %s\n",
 		    o->stream.order, m->machines,
 		    human_bytes(m->sectors * SECTOR_BYTES, bytes, sizeof bytes));
 	return 0;
@@ -194,7 +194,7 @@ report_streaming(const char *socket_path, struct err *e)
 		return -1;
 	for (; fgets(line, sizeof line, f) != NULL; lines++) {
 		line[strcspn(line, "\n")] = '\0';
-		say(stdout, "%s\n", line);
+		say_text(stdout, "%s\n", line);
 	}
 	if (ferror(f)) {
 		fail_to_hear(socket_path, e);

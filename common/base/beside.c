@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 bool
-beside(char *path, size_t cap, const char *name)
+beside_find(char *path, size_t cap, const char *name)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -7,6 +7,6 @@
 
 /* Write the path of `name`, seen from the folder that this program lies in, into path[cap].
  * Returns whether there is such a file. */
-bool beside(char *path, size_t cap, const char *name);
+bool beside_find(char *path, size_t cap, const char *name);
 
 #endif /* COMMON_BASE_BESIDE_H */

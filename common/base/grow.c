@@ -9,7 +9,7 @@
 enum { FIRST = 64 };
 
 int
-grow(void *array, size_t *cap, size_t n, size_t each, const char *what, struct err *e)
+grow_array(void *array, size_t *cap, size_t n, size_t each, const char *what, struct err *e)
 {
 	size_t more = *cap == 0 ? FIRST : 2 * *cap;
 	void *old;

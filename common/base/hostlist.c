@@ -34,7 +34,7 @@ add_name(struct hostlist *l, const char *name, struct err *e)
 {
 	if (l->n == HOSTLIST_MAX)
 		return err_set(e, ERR_USAGE, "more than %d machines", HOSTLIST_MAX);
-	if (grow(&l->names, &l->cap, l->n, sizeof *l->names, "names of machines", e) != 0)
+	if (grow_array(&l->names, &l->cap, l->n, sizeof *l->names, "names of machines", e) != 0)
 		return -1;
 	l->names[l->n] = strdup(name);
 	if (l->names[l->n] == NULL)

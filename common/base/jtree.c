@@ -148,7 +148,7 @@ jtree_print(const struct jtree *t, FILE *f)
 
 	while (at != NULL && *at != '\0') {
 		size_t n = strcspn(at, "\n");
-		say(f, "%.*s\n", (int)n, at);
+		say_text(f, "%.*s\n", (int)n, at);
 		at += n + (at[n] == '\n');
 	}
 }

@@ -79,7 +79,7 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 			log_hold();
 			if (sink.before != NULL)
 				sink.before();
-			say(stderr, "%s %s: %s\n", local_time(when), sink.name, line);
+			say_text(stderr, "%s %s: %s\n", local_time(when), sink.name, line);
 			log_release();
 		} else {
 			syslog(priority[level], "%s", plain_text(line));
@@ -102,7 +102,7 @@ log_tell(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof line, fmt, ap);
 	va_end(ap);
-	say(stderr, "%s: warning: %s\n", sink.name, line);
+	say_text(stderr, "%s: warning: %s\n", sink.name, line);
 }
 
 #define LOG_FUNCTION(func, level) \

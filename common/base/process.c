@@ -53,7 +53,7 @@ spawn(pid_t *pid, const char *const argv[], struct process_files f, bool own_gro
 	posix_spawnattr_setsigmask(&attr, &none);
 	char *const *words = (char *const *)(uintptr_t)argv;
 	int rc = posix_spawnp(pid, argv[0], &files, &attr, words, environ);
-	if (rc == ENOENT && strchr(argv[0], '/') == NULL && beside(path, sizeof path, argv[0]))
+	if (rc == ENOENT && strchr(argv[0], '/') == NULL && beside_find(path, sizeof path, argv[0]))
 		rc = posix_spawn(pid, path, &files, &attr, words, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&files);

@@ -1,5 +1,5 @@
 /* say.c: the one place through which reports, warnings and errors reach a terminal.  All
- * programs and libraries call say(), in any thread. */
+ * programs and libraries call say_text(), in any thread. */
 #include "common/base/say.h"
 
 #include <stdarg.h>
@@ -36,7 +36,7 @@ format(char usual[USUAL_BYTES], char **own, size_t *len, const char *fmt, va_lis
 }
 
 void
-say(FILE *to, const char *fmt, ...)
+say_text(FILE *to, const char *fmt, ...)
 {
 	char usual[USUAL_BYTES], *own;
 	size_t fmt_len = strlen(fmt), len;

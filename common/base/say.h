@@ -12,6 +12,6 @@
  * becomes '?', as all harmful characters do.  Failures are not reported here:
  * cli_close_stdout() finds out later whether stdout could be written.  Several threads may
  * call this at once. */
-void say(FILE *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void say_text(FILE *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* COMMON_BASE_SAY_H */

@@ -243,7 +243,7 @@ be_starter(int sock, const char *program, const char *lock)
 {
 	static struct starting all;
 	char path[PATH_MAX];
-	bool near = beside(path, sizeof path, program);
+	bool near = beside_find(path, sizeof path, program);
 
 	/* What others wait for the end of, such as the sockets of another starter. */
 	if (sock > STDERR_FILENO + 1)

@@ -23,7 +23,7 @@ tmpfolder_make(char path[TMPFOLDER_CAP], const char *name, struct err *e)
 }
 
 int
-tmpfile_open(const char *folder, int flags)
+tmpfolder_open_file(const char *folder, int flags)
 {
 	char path[4096];
 	int fd = open(folder, O_TMPFILE | O_CLOEXEC | flags, 0600);

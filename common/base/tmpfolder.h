@@ -15,6 +15,6 @@ int tmpfolder_make(char path[TMPFOLDER_CAP], const char *name, struct err *);
 /* Open a file without a name in a folder; flags as of open(2), O_RDWR or O_WRONLY among them.
  * Returns its descriptor, or -1 with errno.  A filesystem without such files (O_TMPFILE) gets one
  * whose name is removed at once. */
-int tmpfile_open(const char *folder, int flags);
+int tmpfolder_open_file(const char *folder, int flags);
 
 #endif /* COMMON_BASE_TMPFOLDER_H */

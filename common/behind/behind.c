@@ -75,7 +75,7 @@ behind_find(struct behind *b, struct disk *d, struct range area, uint64_t from,
 	*b = (struct behind){ .n = 0 };
 	if (from >= area.len)
 		return 0;
-	b->n = ending_find_behind(d, area, from, b->owned);
+	b->n = end_signature_find_behind(d, area, from, b->owned);
 	return find_unknown(b, d, area, from, own, e);
 }
 

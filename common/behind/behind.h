@@ -1,7 +1,7 @@
 /* behind.h: who claims the space behind a filesystem or behind the last partition.
  *
  * Whoever lets a partition or a filesystem grow, ends it earlier, or leaves out what lies
- * behind it asks here first.  What is recognised (ending.h) has an owner, whose data must
+ * behind it asks here first.  What is recognised (end_signature.h) has an owner, whose data must
  * not be grown over or cut off; unknown data may be worth nothing, and is named.
  */
 #ifndef COMMON_BEHIND_BEHIND_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/behind/ending.h"
+#include "common/behind/end_signature.h"
 #include "common/disk/ptable.h"
 #include "common/disk/rangeset.h"
 
@@ -20,7 +20,7 @@
 enum { BEHIND_END_SECTORS = (16 << 20) / SECTOR_BYTES };
 
 struct behind {
-	struct ending owned[ENDINGS_MAX]; /* what is recognised */
+	struct end_signature owned[END_SIGNATURES_MAX]; /* what is recognised */
 	size_t n;
 	/* Sectors of the disk from the first to the last of which nothing else is known
 	 * than that they are not zero; len 0: there are none. */

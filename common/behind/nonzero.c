@@ -1,5 +1,5 @@
 /* nonzero.c: searches sectors of a disk for what is not zero.  behind.c calls it in its
- * caller's thread, common/layout/tail.c in imagezip's first thread. */
+ * caller's thread, common/layout/disk_tail.c in imagezip's first thread. */
 #include "common/behind/nonzero.h"
 
 #include <stdlib.h>

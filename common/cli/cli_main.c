@@ -13,13 +13,13 @@ static const char *program; /* its name */
 void
 cli_warn(const char *sentence)
 {
-	say(stderr, "%s: warning: %s\n", program, sentence);
+	say_text(stderr, "%s: warning: %s\n", program, sentence);
 }
 
 void
 cli_tell(const char *sentence)
 {
-	say(stderr, "%s: %s\n", program, sentence);
+	say_text(stderr, "%s: %s\n", program, sentence);
 }
 
 static bool
@@ -52,9 +52,9 @@ report_to(const struct cli_program *prog, const void *opts, char **operands, int
 static void
 tell(const struct cli_program *prog, const struct err *e)
 {
-	say(stderr, "%s: %s\n", prog->name, e->text);
+	say_text(stderr, "%s: %s\n", prog->name, e->text);
 	if (e->misuse)
-		say(stderr, "usage: %s %s (see --help)\n", prog->name, prog->synopsis);
+		say_text(stderr, "usage: %s %s (see --help)\n", prog->name, prog->synopsis);
 }
 
 /* Report a failure, as cli_main() promises.  Returns the exit status. */

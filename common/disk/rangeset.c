@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/base/bisect.h"
-#include "common/disk/rangesort.h"
+#include "common/disk/range_sort.h"
 
 enum { FIRST_CAP = 16 };
 
@@ -97,7 +97,7 @@ void
 rangeset_seal(struct rangeset *s)
 {
 	if (s->unsorted) {
-		rangesort(s->r, s->n);
+		range_sort(s->r, s->n);
 		squeeze(s);
 	}
 	s->unsorted = false;

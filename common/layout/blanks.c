@@ -45,7 +45,7 @@ add(void *arg, const struct fs_records *r, struct err *e)
 		return err_set(e, ERR_FORMAT, "inodes lie outside the partition");
 	if (rangeset_contains(f->raw, r->at_bytes / SECTOR_BYTES))
 		return 0;
-	if (grow(&b->v, &b->cap, b->n, sizeof *b->v, "free inodes", e) != 0)
+	if (grow_array(&b->v, &b->cap, b->n, sizeof *b->v, "free inodes", e) != 0)
 		return -1;
 	b->v[b->n] = *r;
 	b->v[b->n++].at_bytes += f->shift_bytes;

@@ -88,7 +88,7 @@ print_part(const struct fitplan_part *a)
 {
 	char was[HUMAN_CAP], is[HUMAN_CAP];
 
-	say(stdout,
+	say_text(stdout,
 	    "%6u  %-6s %11" PRIu64 " %11" PRIu64 " (%s) -> %11" PRIu64 " %11" PRIu64
 	    " (%s)  %s%s\n",
 	    a->number, a->fs[0] != '\0' ? a->fs : "-", a->was.off, a->was.len,
@@ -102,13 +102,13 @@ fitplan_print(const struct fitplan *p)
 {
 	char was[HUMAN_CAP], is[HUMAN_CAP], least[HUMAN_CAP];
 
-	say(stdout,
+	say_text(stdout,
 	    "the image's disk has %" PRIu64 " sectors (%s), the target %" PRIu64
 	    " (%s); at least %" PRIu64 " (%s) are needed\n",
 	    p->from_sectors, human_bytes(p->from_sectors * SECTOR_BYTES, was, sizeof was),
 	    p->sectors, human_bytes(p->sectors * SECTOR_BYTES, is, sizeof is), p->least,
 	    human_bytes(p->least * SECTOR_BYTES, least, sizeof least));
-	say(stdout, "number  holds  first sector and sectors before -> after, and why\n");
+	say_text(stdout, "number  holds  first sector and sectors before -> after, and why\n");
 	for (unsigned i = 0; i < p->n; i++)
 		print_part(&p->parts[i]);
 }

@@ -165,7 +165,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 	l->kind = EXT_KIND_DISK;
 	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
 	    "no partitions, and %s: every sector is stored",
-	    recognise(d, (struct range){ 0, source_sectors(d) }).text);
+	    recognise_content(d, (struct range){ 0, source_sectors(d) }).text);
 	return 0;
 }
 
@@ -288,7 +288,7 @@ settle(struct layout *l, const struct capture_what *o, struct rangeset *skip, st
 	blanks_settle(&l->blanks);
 	l->store = *skip;
 	rangeset_init(skip);
-	tail_settle(&l->outside, &l->store);
+	disk_tail_settle(&l->outside, &l->store);
 	return 0;
 }
 
@@ -385,7 +385,7 @@ layout_make(struct layout *l, struct disk *d, const struct capture_what *o, stru
 		return err_set(e, ERR_FORMAT, "%s: nothing to store", disk_name(d));
 	}
 	layout_note_reach(l, d, o);
-	if (check_limit(l, d, o, e) != 0 || relocate(l, d, o, e) != 0 ||
+	if (check_limit(l, d, o, e) != 0 || relocate_find(l, d, o, e) != 0 ||
 	    find_unread(l, d, e) != 0 || add_zones(l, e) != 0) {
 		layout_free(l);
 		return -1;

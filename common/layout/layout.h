@@ -8,8 +8,8 @@
 #include "common/image/format/cut.h"
 #include "common/image/format/ext.h"
 #include "common/layout/blanks.h"
+#include "common/layout/disk_tail.h"
 #include "common/layout/relocs.h"
-#include "common/layout/tail.h"
 #include "common/layout/what.h"
 
 /* A partition, or the whole source when it has none. */

@@ -122,7 +122,7 @@ look_outside(struct layout *l, struct disk *d, const struct capture_what *o,
 	const struct partition *last = ptable_last(t);
 	struct strays *strays = &l->outside.strays;
 	bool all = o->count == 0 || o->count >= l->total;
-	struct tail_search s = { .floor = last != NULL ? range_end(last->sectors) : 0,
+	struct disk_tail_search s = { .floor = last != NULL ? range_end(last->sectors) : 0,
 		.own = own,
 		.total = l->total,
 		.boot_end = boot_end(t),
@@ -133,9 +133,9 @@ look_outside(struct layout *l, struct disk *d, const struct capture_what *o,
 	if (s.floor < strays->floor)
 		s.floor = strays->floor;
 	if (rc == 0 && end)
-		rc = tail_find(&l->outside, d, &s, outside, e);
+		rc = disk_tail_find(&l->outside, d, &s, outside, e);
 	if (rc == 0 && look)
-		strays_sample(strays, d, outside, end ? tail_looked_from(&s) : l->total);
+		strays_sample(strays, d, outside, end ? disk_tail_looked_from(&s) : l->total);
 	return rc;
 }
 
@@ -172,7 +172,7 @@ layout_outside(struct layout *l, struct disk *d, const struct capture_what *o,
 	rangeset_init(&own);
 	int rc = rangeset_union(&own, &t->own, e);
 	if (rc == 0)
-		rc = tail_drop_missing_backup(&own, t, d, l->total, e);
+		rc = disk_tail_drop_missing_backup(&own, t, d, l->total, e);
 	if (rc == 0)
 		rc = leave_outside(l, d, o, t, &own, skip, e);
 	/* Wherever the table's own sectors lie, they are stored. */

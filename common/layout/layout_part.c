@@ -103,7 +103,7 @@ layout_scan_part(struct layout *l, struct disk *d, const struct capture_what *o,
 	snprintf(p->confinement, sizeof p->confinement, "%s", fs.confinement);
 	if (fs.mod == NULL)
 		snprintf(p->warning, sizeof p->warning,
-		    "%s: every sector is stored", recognise(d, p->sectors).text);
+		    "%s: every sector is stored", recognise_content(d, p->sectors).text);
 	if (rc == 0)
 		rc = rangeset_add_shifted(skip, &fs.skip, at, e);
 	if (rc == 0)
@@ -190,7 +190,7 @@ static bool
 is_known(struct disk *d, const struct partition *p)
 {
 	return bootimage_has(p, 0) || fsmods_probe(d, p->sectors, FS_IN_TABLE) != NULL ||
-	       recognise(d, p->sectors).known;
+	       recognise_content(d, p->sectors).known;
 }
 
 /* Lay out a partition whose contents may be unknown.  Of a disk, one of type 0 is then

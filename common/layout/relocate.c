@@ -75,7 +75,7 @@ check_delta(const struct layout *l, const struct capture_what *o, struct err *e)
 }
 
 int
-relocate(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
+relocate_find(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	const struct layout_part *p = only_part(l, o);
 

@@ -25,7 +25,7 @@ int
 relocs_add(struct relocs *x, uint32_t type, uint64_t sector, uint32_t offset,
     uint64_t bytes, struct err *e)
 {
-	if (grow(&x->relocs, &x->cap, x->n, sizeof *x->relocs, "relocations", e) != 0)
+	if (grow_array(&x->relocs, &x->cap, x->n, sizeof *x->relocs, "relocations", e) != 0)
 		return -1;
 	x->relocs[x->n++] = (struct ndz_reloc){ type, sector, offset, bytes };
 	return 0;
@@ -41,7 +41,7 @@ relocs_patch(
 			    e, ERR_FORMAT, "sector %" PRIu64 " has two uses", sector);
 			return NULL;
 		}
-	if (grow(&x->patches, &x->patch_cap, x->npatches, sizeof *x->patches,
+	if (grow_array(&x->patches, &x->patch_cap, x->npatches, sizeof *x->patches,
 		"relocations", e) != 0)
 		return NULL;
 	struct patch *p = &x->patches[x->npatches];

@@ -27,7 +27,7 @@ enum {
 	/* A magic that lies behind this belongs to what ends there, not to what begins in
 	 * front. */
 	FRONT_BYTES = 2 << 20,
-	/* How far from the disk's end metadata may begin: as in tail.c. */
+	/* How far from the disk's end metadata may begin: as in disk_tail.c. */
 	ENDING_SECTORS = (256 << 20) / SECTOR_BYTES,
 	STEP_SECTORS = (64 << 20) / SECTOR_BYTES,
 	BLOCK_SECTORS = 8,

@@ -1,5 +1,5 @@
 /* areas.c: finds where partitions are, by the partition table and the disklabels.
- * cover.c, state_slot.c, finish.c and rehearsal.c call this: in the thread that feeds,
+ * free_space.c, state_slot.c, target_finish.c and rehearsal.c call this: in the thread that feeds,
  * when chunk 0 comes, and at the end, when all other threads are gone. stream/disk/clear.c
  * calls it when a streaming disk begins. */
 #include "common/target/areas.h"

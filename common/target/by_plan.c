@@ -50,7 +50,7 @@ must_stay(const struct by_plan *b, struct disk *d, bool was, const struct fitpla
 	if (a->is.len <= a->was.len)
 		return false;
 	uint64_t from = reaches_look(d, at, &fs) ? fs.fs_sectors : 0;
-	found.n = ending_find(d, at, from, found.owned);
+	found.n = end_signature_find(d, at, from, found.owned);
 	if (found.n == 0)
 		return false;
 	snprintf(text, sizeof text, "%s is at the end of partition %u, which keeps its length",

@@ -1,5 +1,5 @@
 /* first_mib.c: decodes the first MiB of a disk from the chunk that stores it. areas.c and
- * finish.c read partition tables and disklabels from it, in the thread that feeds chunks. */
+ * target_finish.c read partition tables and disklabels from it, in the thread that feeds chunks. */
 #include "common/target/first_mib.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* stale_signatures.c: finds stale signatures and wipes them. libblkid knows where
  * signatures are; it sees only sectors that belong to the image, or to no partition.
- * finish.c calls this when all data is on the disk and all other threads are gone, and
+ * target_finish.c calls this when all data is on the disk and all other threads are gone, and
  * stream/disk/clear.c when a streaming disk begins. */
 #include "common/target/stale_signatures.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/target/sight.h"
+#include "common/target/sparse_view.h"
 
 enum {
 	SIGNATURES_MAX = 1000, /* in one area; more mean that something is wrong */
@@ -164,7 +164,7 @@ probe(struct wiper *w, int fd, struct range area, struct err *e)
 static int
 wipe_by(struct wiper *w, struct range area, struct err *e)
 {
-	int fd = sight_open(w->s->disk, area, &w->seen, e);
+	int fd = sparse_view_open(w->s->disk, area, &w->seen, e);
 
 	if (fd < 0)
 		return -1;

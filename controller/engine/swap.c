@@ -123,7 +123,8 @@ swap_add_node(struct swap *w, const char *name, const uint8_t mac[6], const char
 		return -1;
 	if (w->nnodes >= SWAP_NODES_MAX)
 		return err_set(e, ERR_USAGE, "more than %d nodes", SWAP_NODES_MAX);
-	if (grow(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes", e) != 0 ||
+	if (grow_array(&w->nodes, &w->nodes_cap, w->nnodes, sizeof *w->nodes, "the nodes",
+	    e) != 0 ||
 	    swap_index_room(w, w->nnodes + 1, e) != 0)
 		return -1;
 	struct swap_node *n = &w->nodes[w->nnodes++];

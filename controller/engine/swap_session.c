@@ -44,7 +44,8 @@ swap_session_add(struct swap *w, uint32_t id)
 	struct err ignored;
 	struct swap_session *s = calloc(1, sizeof *s);
 
-	if (s == NULL || grow(&w->sessions, &w->sessions_cap, w->nsessions, sizeof *w->sessions,
+	if (s == NULL || grow_array(&w->sessions, &w->sessions_cap, w->nsessions,
+	    sizeof *w->sessions,
 			     "a session", &ignored) != 0) {
 		free(s);
 		return NULL;

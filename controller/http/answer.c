@@ -403,7 +403,7 @@ give_metrics(struct making *m, struct request *r)
 }
 
 enum MHD_Result
-answer(struct web *x, struct request *r)
+answer_request(struct web *x, struct request *r)
 {
 	struct making m = { .x = x, .r = r, .j = json_new(), .now = x->c.now(x->c.arg) };
 

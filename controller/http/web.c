@@ -257,7 +257,7 @@ on_request(void *arg, struct MHD_Connection *conn, const char *url, const char *
 	}
 	/* The token may have been withdrawn while the body came. */
 	r->authorised = r->authorised && has_token(x, conn);
-	return waits(x, r) ? MHD_YES : answer(x, r);
+	return waits(x, r) ? MHD_YES : answer_request(x, r);
 }
 
 static void

@@ -38,7 +38,7 @@ struct request {
 };
 
 /* answer.c: answers a whole request.  Returns what libmicrohttpd wants. */
-enum MHD_Result answer(struct web *, struct request *);
+enum MHD_Result answer_request(struct web *, struct request *);
 /* Answers with a text, which this frees by free(); a text of NULL says that there was no memory. */
 enum MHD_Result answer_text(struct MHD_Connection *, unsigned status, const char *type, char *text,
     size_t bytes);

@@ -27,7 +27,7 @@
 #include "controller/sending/notes.h"
 #include "mfrisbeed/master/local.h"
 #include "mfrisbeed/master/names.h"
-#include "mfrisbeed/master/said.h"
+#include "mfrisbeed/master/session_stats.h"
 
 /* LAST_US: statistics are written once a second; those behind the end of the last load are waited for. */
 enum { HELD_MAX = 4 * SWAP_RUNNING_MAX, LAST_US = 3000000 };
@@ -377,7 +377,7 @@ servers_ask_images(struct servers *x)
 /* --- statistics --- */
 
 static void
-view(void *arg, const struct said_client *c)
+view(void *arg, const struct session_stats_client *c)
 {
 	struct held *h = arg;
 	struct servers *x = h->of;
@@ -398,14 +398,14 @@ view(void *arg, const struct said_client *c)
 static void
 look(struct servers *x, struct held *h, struct swap_session *s)
 {
-	struct said said;
+	struct session_stats said;
 	struct stat st;
 	struct err e;
 
 	if (stat(h->statistics, &st) != 0 || memcmp(&st.st_mtim, &h->stats_at, sizeof h->stats_at) == 0)
 		return;
 	h->stats_at = st.st_mtim;
-	if (said_read(h->statistics, &said, view, h, &e) != 0) {
+	if (session_stats_read(h->statistics, &said, view, h, &e) != 0) {
 		log_warn("%s", e.text);
 		return;
 	}
@@ -465,7 +465,7 @@ make_own(struct servers *x, struct err *e)
 	    path_in(x->config, x->c.state, "mfrisbeed.conf", e) != 0 ||
 	    path_in(x->socket, x->c.state, "mfrisbeed.sock", e) != 0 || write_config(x, e) != 0)
 		return -1;
-	if (!beside(x->program, sizeof x->program, "mfrisbeed"))
+	if (!beside_find(x->program, sizeof x->program, "mfrisbeed"))
 		strcpy(x->program, "mfrisbeed");
 	args_add(&x->start, x->program);
 	args_add(&x->start, "-c");

@@ -90,7 +90,7 @@ measure_peer(struct calibration *c, const struct calibrate_config *cfg, double s
 }
 
 int
-calibrate(struct calibration *c, const struct calibrate_config *cfg, struct err *e)
+calibrate_machine(struct calibration *c, const struct calibrate_config *cfg, struct err *e)
 {
 	int shares = SHARES + (cfg->peer != NULL ? LINK_SHARES : 0);
 	double seconds = cfg->seconds / shares;

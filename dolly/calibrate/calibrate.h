@@ -30,6 +30,6 @@ struct calibration {
 
 /* Measures everything, one thing after the other.  ERR_IO: the folder cannot be
  * written, or the peer does not answer; ERR_NOMEM; ERR_CANCELLED. */
-int calibrate(struct calibration *, const struct calibrate_config *, struct err *);
+int calibrate_machine(struct calibration *, const struct calibrate_config *, struct err *);
 
 #endif /* DOLLY_CALIBRATE_CALIBRATE_H */

@@ -24,7 +24,7 @@ measure_cpu_s(void)
 }
 
 int
-measure(
+measure_repeat(
     struct measured *m, double seconds, measure_step_fn *step, void *arg, struct err *e)
 {
 	uint64_t start = clock_us(), end = start + (uint64_t)(seconds * 1e6);
@@ -61,7 +61,7 @@ work(void *arg, struct err *e)
 {
 	struct worker *w = arg;
 
-	return measure(&w->m, w->seconds, w->step, w->arg, e);
+	return measure_repeat(&w->m, w->seconds, w->step, w->arg, e);
 }
 
 static void

@@ -19,9 +19,9 @@ typedef int measure_step_fn(void *arg, double *bytes, struct err *);
 
 /* Repeats the step in this thread for `seconds` (> 0), and at least once.  Errors
  * of the step; ERR_CANCELLED. */
-int measure(
+int measure_repeat(
     struct measured *, double seconds, measure_step_fn *, void *arg, struct err *);
-/* Calls measure() in several threads at once, in thread i with args[i]; the bytes and the
+/* Calls measure_repeat() in several threads at once, in thread i with args[i]; the bytes and the
  * processor's seconds are sums, the clock's seconds are those of the slowest thread.
  * ERR_NOMEM, ERR_IO: a thread cannot be started. */
 int measure_threads(struct measured *, double seconds, measure_step_fn *, void **args,

@@ -119,7 +119,7 @@ measure_digest(struct measured *m, double seconds, struct err *e)
 	if (piece == NULL)
 		return err_nomem(e, "bytes for a digest");
 	fill_with_noise(piece, PIECE_BYTES);
-	int rc = measure(m, seconds, digest_piece, piece, e);
+	int rc = measure_repeat(m, seconds, digest_piece, piece, e);
 	free(piece);
 	return rc;
 }
@@ -224,7 +224,7 @@ measure_decompress(
 	                                               : err_nomem(e, "a codec");
 	if (rc == 0) {
 		*compression = compression_of(s);
-		rc = measure(m, seconds, unpack_sample, s, e);
+		rc = measure_repeat(m, seconds, unpack_sample, s, e);
 	}
 	if (encoder != NULL)
 		s->codec->encoder_free(encoder);

@@ -47,7 +47,7 @@ write_some(void *arg, double *bytes, struct err *e)
 static int
 open_direct(struct scratch *s)
 {
-	s->fd = tmpfile_open(s->folder, O_WRONLY | O_DIRECT);
+	s->fd = tmpfolder_open_file(s->folder, O_WRONLY | O_DIRECT);
 	if (s->fd < 0)
 		return -1;
 	if (pwrite(s->fd, s->bytes, ALIGN_BYTES, 0) == ALIGN_BYTES)
@@ -70,9 +70,9 @@ measure_disk(
 	fill_with_noise(s.bytes, WRITE_BYTES);
 	*direct = open_direct(&s) == 0;
 	if (!*direct && errno == EINVAL)
-		s.fd = tmpfile_open(folder, O_WRONLY | O_DSYNC);
+		s.fd = tmpfolder_open_file(folder, O_WRONLY | O_DSYNC);
 	int rc = s.fd < 0 ? err_os(e, "%s: a scratch file", folder)
-	                  : measure(m, seconds, write_some, &s, e);
+	                  : measure_repeat(m, seconds, write_some, &s, e);
 	if (rc == 0 && m->bytes <= 0)
 		rc = err_set(
 		    e, ERR_IO, "%s: there is no room for a scratch file", folder);

@@ -153,7 +153,7 @@ send_and_take(struct measured *m, struct end *from, struct receiver *to, double 
 		return err_nomem(e, "a thread");
 	int rc = pipeline_start(p, take_all, to);
 	if (rc == 0)
-		rc = measure(m, seconds, send_piece, from, e);
+		rc = measure_repeat(m, seconds, send_piece, from, e);
 	(void)shutdown(from->fd, SHUT_RDWR);
 	if (pipeline_join(p, rc == 0 ? e : &(struct err){ 0 }) != 0)
 		rc = -1;
@@ -220,10 +220,10 @@ measure_out(struct measured *m, struct end *x, double seconds, struct err *e)
 {
 	struct measured warm;
 
-	if (measure(&warm, seconds / WARM_PART, send_piece, x, e) != 0)
+	if (measure_repeat(&warm, seconds / WARM_PART, send_piece, x, e) != 0)
 		return -1;
 	double before = under_way(x);
-	if (measure(m, seconds - seconds / WARM_PART, send_piece, x, e) != 0)
+	if (measure_repeat(m, seconds - seconds / WARM_PART, send_piece, x, e) != 0)
 		return -1;
 	m->bytes += before - under_way(x);
 	return 0;
@@ -234,9 +234,9 @@ measure_in(struct measured *m, struct end *x, double seconds, struct err *e)
 {
 	struct measured warm;
 
-	if (measure(&warm, seconds / WARM_PART, take_piece, x, e) != 0)
+	if (measure_repeat(&warm, seconds / WARM_PART, take_piece, x, e) != 0)
 		return -1;
-	return measure(m, seconds - seconds / WARM_PART, take_piece, x, e);
+	return measure_repeat(m, seconds - seconds / WARM_PART, take_piece, x, e);
 }
 
 int

@@ -97,7 +97,7 @@ new_entry(struct roster *r, struct err *e)
 		    e, ERR_REFUSED, "%u nodes have joined already", ROSTER_MAX);
 		return NULL;
 	}
-	if (grow(&r->members, &r->cap, r->n, sizeof *r->members, "the nodes", e) != 0)
+	if (grow_array(&r->members, &r->cap, r->n, sizeof *r->members, "the nodes", e) != 0)
 		return NULL;
 	struct member *m = calloc(1, sizeof *m);
 	if (m == NULL) {

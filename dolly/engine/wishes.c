@@ -7,7 +7,7 @@
 int
 wishes_add(struct wishes *w, const struct wish *wish, struct err *e)
 {
-	if (grow(&w->at, &w->cap, w->n, sizeof *w->at, "what is to be done", e) != 0)
+	if (grow_array(&w->at, &w->cap, w->n, sizeof *w->at, "what is to be done", e) != 0)
 		return -1;
 	w->at[w->n++] = *wish;
 	return 0;

@@ -16,7 +16,7 @@
 #include "common/image/read/prove.h"
 #include "common/image/read/source.h"
 #include "common/net/tls.h"
-#include "dolly/order/meant.h"
+#include "dolly/order/node_list.h"
 #include "dolly/raw/raw.h"
 #include "dolly/relay/relay.h"
 
@@ -516,7 +516,7 @@ start(struct node_load *l, struct err *e)
 		    .chunk_bytes = RAW_SENT_MAX,
 		    .piece_bytes = MSG_PIECE_MAX } };
 
-	if (meant_resolve_port(l->cfg->server, l->cfg->port, l->server, &l->port, e) !=
+	if (node_list_resolve_port(l->cfg->server, l->cfg->port, l->server, &l->port, e) !=
 	        0 ||
 	    mailbox_new(&l->box, SLOTS + FEEDER_EVENTS, e) != 0)
 		return -1;

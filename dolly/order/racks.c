@@ -1,4 +1,4 @@
-/* racks.c: the order of nodes by their places in the network (racks.h).  way.c calls it before
+/* racks.c: the order of nodes by their places in the network (racks.h).  topology.c calls it before
  * anything begins, and for each node that joins, in the program's first thread. */
 #include "dolly/order/racks.h"
 
@@ -11,7 +11,7 @@
 #include "common/base/grow.h"
 #include "common/base/hostlist.h"
 #include "common/base/statements.h"
-#include "dolly/order/meant.h"
+#include "dolly/order/node_list.h"
 
 enum { SUBNET_BITS = 24, OWN_MAX = 1024 };
 #define ORDER_UNKNOWN (UINT64_MAX / 2)
@@ -75,8 +75,8 @@ add(struct racks *r, const char *name, uint64_t order, uint32_t rack, struct err
 {
 	struct racks_node n = { .spot = { order, rack, ROSTER_NOT_LISTED } };
 
-	if (meant_resolve(name, n.address, e) != 0 ||
-	    grow(&r->nodes, &r->cap, r->n, sizeof n, "the racks", e) != 0)
+	if (node_list_resolve(name, n.address, e) != 0 ||
+	    grow_array(&r->nodes, &r->cap, r->n, sizeof n, "the racks", e) != 0)
 		return -1;
 	r->nodes[r->n++] = n;
 	return 0;

@@ -1,4 +1,4 @@
-/* shape.c: maps the tree of a roster onto a network (shape.h).  way.c calls it when the
+/* shape.c: maps the tree of a roster onto a network (shape.h).  topology.c calls it when the
  * server has ended, in the program's first thread. */
 #include "dolly/order/shape.h"
 

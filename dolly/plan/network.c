@@ -49,7 +49,7 @@ network_is_linked(const struct network *n)
 static int
 add_link_like(struct network *n, size_t i, uint32_t point, struct err *e)
 {
-	if (grow(&n->links, &n->link_cap, n->nlinks, sizeof *n->links, "links", e) != 0)
+	if (grow_array(&n->links, &n->link_cap, n->nlinks, sizeof *n->links, "links", e) != 0)
 		return -1;
 	n->links[n->nlinks] = n->links[i];
 	if (n->links[i].a == n->server)
@@ -69,7 +69,7 @@ network_add_like_server(struct network *n, const char *name, uint32_t *point, st
 	if (n->npoints == NETWORK_POINTS_MAX)
 		return err_set(e, ERR_USAGE, "more than %d hosts and switches",
 		    NETWORK_POINTS_MAX);
-	if (grow(&n->points, &n->point_cap, n->npoints, sizeof *n->points, "a network",
+	if (grow_array(&n->points, &n->point_cap, n->npoints, sizeof *n->points, "a network",
 		e) != 0)
 		return -1;
 	struct network_point *p = &n->points[n->npoints];

@@ -1,6 +1,6 @@
 /* network_parse.c: parses the text of a network description into a struct network.  A line is a
- * statement, and the table statements[] has a function for each kind.  plan.c and way.c call it,
- * in the program's first thread. */
+ * statement, and the table statements[] has a function for each kind.  plan.c and
+ * topology.c call it, in the program's first thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,7 @@ add_machine(void *arg, const struct statement *l, struct err *e)
 	for (size_t i = 2; i < l->n; i++)
 		if (machine_value(&m, l, i, e) != 0)
 			return -1;
-	if (grow(&n->machines, &n->machine_cap, n->nmachines, sizeof m, "kinds of machines",
+	if (grow_array(&n->machines, &n->machine_cap, n->nmachines, sizeof m, "kinds of machines",
 		e) != 0)
 		return -1;
 	n->machines[n->nmachines++] = m;
@@ -121,7 +121,7 @@ add_point(struct network *n, const char *name, const struct network_point *like,
 	if (n->by_name.table == NULL &&
 	    hcreate_r(NETWORK_POINTS_MAX * 5 / 4, &n->by_name) == 0)
 		return err_nomem(e, "a network");
-	if (grow(&n->points, &n->point_cap, n->npoints, sizeof *n->points, "a network",
+	if (grow_array(&n->points, &n->point_cap, n->npoints, sizeof *n->points, "a network",
 		e) != 0)
 		return -1;
 	n->points[n->npoints] = *like;
@@ -246,7 +246,7 @@ add_link(void *arg, const struct statement *l, struct err *e)
 			rc = err_set(e, ERR_USAGE, "%s is linked with itself",
 			    list.names[i]);
 		if (rc == 0)
-			rc = grow(
+			rc = grow_array(
 			    &n->links, &n->link_cap, n->nlinks, sizeof x, "links", e);
 		if (rc == 0)
 			n->links[n->nlinks++] = x;

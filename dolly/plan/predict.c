@@ -1,5 +1,5 @@
 /* predict.c: evaluates each way of sending with the model, and finds the best one (predict.h).
- * plan.c, draw.c and way.c call it, in the program's first thread. */
+ * plan.c, draw.c and topology.c call it, in the program's first thread. */
 #include "dolly/plan/predict.h"
 
 #include <math.h>
@@ -119,7 +119,7 @@ add(struct prediction *p, const struct network *n, const struct route *r,
 }
 
 int
-predict(struct prediction *p, const struct network *n, const struct route *r,
+predict_all(struct prediction *p, const struct network *n, const struct route *r,
     const struct predict_config *c, struct err *e)
 {
 	*p = (struct prediction){ 0 };

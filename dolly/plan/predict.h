@@ -37,9 +37,9 @@ struct prediction {
 
 /* Predicts multicast, the chain, the trees, the star, and the streams that the description
  * gives.  The route is that of this network.  ERR_USAGE: no host can be reached; ERR_NOMEM. */
-int predict(struct prediction *, const struct network *, const struct route *,
+int predict_all(struct prediction *, const struct network *, const struct route *,
     const struct predict_config *, struct err *);
-/* Predicts one way of sending.  `arity` counts for TREE_NARY.  Errors as predict(). */
+/* Predicts one way of sending.  `arity` counts for TREE_NARY.  Errors as predict_all(). */
 int predict_one(struct predict_row *, const struct network *, const struct route *,
     const struct predict_config *, enum tree_kind, unsigned arity, struct err *);
 

@@ -1,5 +1,6 @@
 /* route.c: the spanning tree of a network from its server, the order of its hosts, and the ways
- * between them (route.h).  plan.c, way.c and model.c call it, in the program's first thread. */
+ * between them (route.h).  plan.c, topology.c and model.c call it, in the program's first
+ * thread. */
 #include "dolly/plan/route.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* raw.c: packs and unpacks chunks of raw data (raw.h).  origin.c packs them in the thread of the
+/* raw.c: packs and unpacks chunks of raw data (raw.h).  payload.c packs them in the thread of the
  * server's reader, load/dolly_load.c unpacks them in the feeder's thread. */
 #include "dolly/raw/raw.h"
 

@@ -26,10 +26,10 @@
 struct same_sink;
 /* Report bytes of the device as the same, in any order.  ERR_FORMAT: they are not all on the
  * device, and everything counts as changed.  ERR_NOMEM. */
-int same_add(struct same_sink *, struct range bytes, struct err *);
+int same_sink_add(struct same_sink *, struct range bytes, struct err *);
 /* Report all of the device but these ranges as the same.  The set is in bytes and sealed; its
  * ranges may lie partly or wholly beyond the device.  ERR_NOMEM. */
-int same_but(struct same_sink *, const struct rangeset *changed_bytes, struct err *);
+int same_sink_add_all_but(struct same_sink *, const struct rangeset *changed_bytes, struct err *);
 
 struct change_job {
 /* What a source of change is opened for.  All strings are borrowed. */

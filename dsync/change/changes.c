@@ -41,7 +41,7 @@ change_find(const char *since, const char **args, struct err *e)
 }
 
 int
-same_add(struct same_sink *s, struct range bytes, struct err *e)
+same_sink_add(struct same_sink *s, struct range bytes, struct err *e)
 {
 	if (!range_within(bytes, s->device_bytes))
 		return err_set(e, ERR_FORMAT,
@@ -51,7 +51,7 @@ same_add(struct same_sink *s, struct range bytes, struct err *e)
 }
 
 int
-same_but(struct same_sink *s, const struct rangeset *changed, struct err *e)
+same_sink_add_all_but(struct same_sink *s, const struct rangeset *changed, struct err *e)
 {
 	uint64_t at = 0;
 	int rc = 0;
@@ -60,10 +60,10 @@ same_but(struct same_sink *s, const struct rangeset *changed, struct err *e)
 		struct range r = rangeset_get(changed, i);
 		if (r.off >= s->device_bytes)
 			break;
-		rc = same_add(s, (struct range){ at, r.off - at }, e);
+		rc = same_sink_add(s, (struct range){ at, r.off - at }, e);
 		at = range_clip(r, 0, s->device_bytes).len + r.off;
 	}
-	return rc == 0 ? same_add(s, (struct range){ at, s->device_bytes - at }, e) : rc;
+	return rc == 0 ? same_sink_add(s, (struct range){ at, s->device_bytes - at }, e) : rc;
 }
 
 /* Add the whole blocks that hold any of these bytes to *to. */

@@ -250,7 +250,7 @@ era_same(void *self, const struct base *base, struct same_sink *sink, struct err
 		rc = ask(s, since, &changed, e);
 	rangeset_seal(&changed);
 	if (rc == 0)
-		rc = same_but(sink, &changed, e);
+		rc = same_sink_add_all_but(sink, &changed, e);
 	rangeset_free(&changed);
 	return rc;
 }

@@ -7,15 +7,15 @@
 #include "common/base/cancel.h"
 #include "common/image/read/sectors.h"
 #include "dsync/change/change.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 
 enum { PIECE_BYTES = 1 << 20, /* bytes read at a time */ BLOCK_BYTES = 4096 };
 
 struct image_source {
 	const struct change_job *job; /* borrowed */
 	struct sectors *image;
-	struct past *reader;
-	struct past_buf *buf;
+	struct uncached *reader;
+	struct uncached_buf *buf;
 	uint8_t piece[PIECE_BYTES];
 };
 
@@ -25,8 +25,8 @@ image_close(void *self)
 	struct image_source *s = self;
 
 	sectors_close(s->image);
-	past_buf_free(s->buf);
-	past_free(s->reader);
+	uncached_buf_free(s->buf);
+	uncached_free(s->reader);
 	free(s);
 }
 
@@ -39,9 +39,9 @@ prepare(struct image_source *s, struct change_about *about, struct err *e)
 		return err_set(e, ERR_USAGE, "--since=image: the image is missing");
 	if (sectors_open(&s->image, s->job->args, e) != 0 ||
 	    sectors_state(s->image, &state, e) != 0 ||
-	    past_new(&s->reader, s->job->disk, e) != 0)
+	    uncached_new(&s->reader, s->job->disk, e) != 0)
 		return -1;
-	s->buf = past_buf_new(PIECE_BYTES);
+	s->buf = uncached_buf_new(PIECE_BYTES);
 	if (s->buf == NULL)
 		return err_nomem(e, "an image");
 	memcpy(&about->base, state.id, sizeof about->base);
@@ -80,7 +80,7 @@ compare(const struct image_source *s, uint64_t at, const uint8_t *data, size_t b
 		if (n > bytes - i)
 			n = bytes - i;
 		if (memcmp(s->piece + i, data + i, n) == 0)
-			rc = same_add(sink, (struct range){ at + i, n }, e);
+			rc = same_sink_add(sink, (struct range){ at + i, n }, e);
 	}
 	return rc;
 }
@@ -103,7 +103,7 @@ compare_range(
 			rc = sectors_read(
 			    s->image, (struct range){ sectors.off, n }, s->piece, e);
 		if (rc == 0)
-			rc = past_read(s->reader, s->buf, at, bytes, &data, e);
+			rc = uncached_read(s->reader, s->buf, at, bytes, &data, e);
 		if (rc == 0)
 			rc = compare(s, at, data, bytes, sink, e);
 	}

@@ -200,7 +200,7 @@ add_untouched(struct map_source *s, struct range sectors, struct same_sink *sink
 		if (table_untouched(s->table, sectors, &untouched, &n, e) != 0)
 			return -1;
 		struct range r = { sectors.off * SECTOR_BYTES, n * SECTOR_BYTES };
-		if (untouched && same_add(sink, r, e) != 0)
+		if (untouched && same_sink_add(sink, r, e) != 0)
 			return -1;
 	}
 	return 0;

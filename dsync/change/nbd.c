@@ -184,7 +184,7 @@ nbd_same(void *self, const struct base *base, struct same_sink *sink, struct err
 		rc = ask_all(h, s, context, &dirty, e);
 	rangeset_seal(&dirty);
 	if (rc == 0)
-		rc = same_but(sink, &dirty, e);
+		rc = same_sink_add_all_but(sink, &dirty, e);
 	rangeset_free(&dirty);
 	if (h != NULL)
 		s->lib->close(h);

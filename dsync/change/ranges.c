@@ -44,7 +44,7 @@ ranges_same(void *self, const struct base *base, struct same_sink *sink, struct 
 	struct ranges *r = self;
 
 	(void)base;
-	return same_but(sink, &r->changed, e);
+	return same_sink_add_all_but(sink, &r->changed, e);
 }
 
 const struct change_kind change_ranges = {

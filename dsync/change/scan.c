@@ -13,7 +13,7 @@
 #include "common/base/cancel.h"
 #include "dsync/change/change.h"
 #include "dsync/change/hashes.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 
 enum {
 	BLOCK_MAX = STREAM_DATA_MAX,
@@ -24,8 +24,8 @@ enum {
 struct scan {
 	const struct change_job *job; /* borrowed */
 	uint32_t block_bytes;
-	struct past *reader;
-	struct past_buf *buf;
+	struct uncached *reader;
+	struct uncached_buf *buf;
 	struct hashes digests; /* of the new state */
 	bool read; /* the whole device was read for the digests */
 };
@@ -46,17 +46,17 @@ scan_close(void *self)
 	struct scan *s = self;
 
 	hashes_close(&s->digests);
-	past_buf_free(s->buf);
-	past_free(s->reader);
+	uncached_buf_free(s->buf);
+	uncached_free(s->reader);
 	free(s);
 }
 
 static int
 prepare(struct scan *s, struct err *e)
 {
-	if (past_new(&s->reader, s->job->disk, e) != 0)
+	if (uncached_new(&s->reader, s->job->disk, e) != 0)
 		return -1;
-	s->buf = past_buf_new(HASHES_PIECE_BYTES);
+	s->buf = uncached_buf_new(HASHES_PIECE_BYTES);
 	if (s->buf == NULL)
 		return err_nomem(e, "scan");
 	return hashes_make(
@@ -96,7 +96,7 @@ read_device(struct scan *s, struct err *e)
 		size_t n = (size_t)(size - off < piece ? size - off : piece);
 		rc = cancel_check(e);
 		if (rc == 0)
-			rc = past_read(s->reader, s->buf, off, n, &data, e);
+			rc = uncached_read(s->reader, s->buf, off, n, &data, e);
 		if (rc == 0)
 			rc = hashes_put(&s->digests, off,
 			    hashes_of(&s->digests, data, n, digests), digests, e);
@@ -123,7 +123,7 @@ compare(struct scan *s, struct hashes *base, struct same_sink *sink, struct err 
 		for (size_t i = 0; rc == 0 && i < n; i++)
 			if (memcmp(a + i * SHA256_BYTES, b + i * SHA256_BYTES,
 				SHA256_BYTES) == 0)
-				rc = same_add(sink,
+				rc = same_sink_add(sink,
 				    range_clip((struct range){ off + i * block, block }, 0,
 					size),
 				    e);

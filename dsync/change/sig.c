@@ -7,15 +7,15 @@
 #include "common/base/cancel.h"
 #include "common/image/write/sighash.h"
 #include "dsync/change/change.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 
 enum { BUF_BYTES = 1 << 20 /* of one read */ };
 
 struct sig_source {
 	const struct change_job *job; /* borrowed */
 	struct sig sig;
-	struct past *reader;
-	struct past_buf *buf;
+	struct uncached *reader;
+	struct uncached_buf *buf;
 };
 
 static void
@@ -24,8 +24,8 @@ sig_close(void *self)
 	struct sig_source *s = self;
 
 	sig_free(&s->sig);
-	past_buf_free(s->buf);
-	past_free(s->reader);
+	uncached_buf_free(s->buf);
+	uncached_free(s->reader);
 	free(s);
 }
 
@@ -37,9 +37,9 @@ prepare(struct sig_source *s, struct change_about *about, struct err *e)
 	if (s->job->args[0] == '\0')
 		return err_set(e, ERR_USAGE, "--since=sig: the signature is missing");
 	if (sig_read(&s->sig, s->job->args, e) != 0 ||
-	    past_new(&s->reader, s->job->disk, e) != 0)
+	    uncached_new(&s->reader, s->job->disk, e) != 0)
 		return -1;
-	s->buf = past_buf_new(BUF_BYTES);
+	s->buf = uncached_buf_new(BUF_BYTES);
 	if (s->buf == NULL)
 		return err_nomem(e, "a signature");
 	sig_state(&s->sig, &state);
@@ -77,7 +77,7 @@ read_sectors(void *arg, struct range sectors, void *to, struct err *e)
 
 	while (rc == 0 && left > 0) {
 		size_t n = left < BUF_BYTES ? (size_t)left : BUF_BYTES;
-		rc = past_read(s->reader, s->buf, at, n, &data, e);
+		rc = uncached_read(s->reader, s->buf, at, n, &data, e);
 		if (rc == 0)
 			memcpy(out, data, n);
 		at += n, out += n, left -= n;
@@ -101,7 +101,7 @@ sig_same(void *self, const struct base *base, struct same_sink *sink, struct err
 			break;
 		rc = sig_hash_range(s->sig.hash, at, read_sectors, s, hash, e);
 		if (rc == 0 && memcmp(hash, r->hash, sig_hash_bytes(s->sig.hash)) == 0)
-			rc = same_add(sink,
+			rc = same_sink_add(sink,
 			    (struct range){ at.off * SECTOR_BYTES, at.len * SECTOR_BYTES },
 			    e);
 	}

@@ -134,7 +134,7 @@ thin_same(void *self, const struct base *base, struct same_sink *sink, struct er
 	int rc = ask(s, base->token, &changed, e);
 	rangeset_seal(&changed);
 	if (rc == 0)
-		rc = same_but(sink, &changed, e);
+		rc = same_sink_add_all_but(sink, &changed, e);
 	rangeset_free(&changed);
 	return rc;
 }

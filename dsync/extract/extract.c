@@ -385,7 +385,7 @@ check_whole(struct work *w, struct err *e)
 }
 
 int
-extract(const struct extract_config *cfg, struct disk *to, struct extract_report *r,
+extract_stream(const struct extract_config *cfg, struct disk *to, struct extract_report *r,
     struct err *e)
 {
 	struct work w;

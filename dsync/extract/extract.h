@@ -63,10 +63,10 @@ struct extract_report {
  * remembered, and the stream has no end.  ERR_REFUSED: the data would not be consistent, a snapshot
  * has another size than the device, or everything is to be sent of a disk that is not whole
  * (marker.h); ERR_USAGE; errors of the source of change. */
-int extract(const struct extract_config *, struct disk *to, struct extract_report *,
+int extract_stream(const struct extract_config *, struct disk *to, struct extract_report *,
     struct err *);
 /* Find what has changed, without what extract_differs() has noted, and remember nothing.  *changed is in bytes, sealed, and the caller's
- * on success.  Errors as extract(). */
+ * on success.  Errors as extract_stream(). */
 int extract_list(const struct extract_config *, struct rangeset *changed,
     struct extract_report *, struct err *);
 /* Record that the target has this state (NULL: the state that was sent last): from now on it is

@@ -10,7 +10,7 @@
 #include "common/base/cancel.h"
 #include "common/base/replace.h"
 #include "common/base/zero.h"
-#include "dsync/read/many.h"
+#include "dsync/read/parallel_read.h"
 
 enum {
 	BLOCK = HASHES_BLOCK_MIN,
@@ -187,7 +187,7 @@ fine_keep(struct fine *f, const struct stream_id *id, bool full, struct err *e)
 /* Gathers pieces that are read together, and what of them differs. */
 struct narrow {
 	struct fine *f;
-	struct many *reads;
+	struct parallel_read *reads;
 	struct range pieces[READS_MAX];
 	size_t n, bytes;
 	struct rangeset differs;
@@ -218,7 +218,7 @@ compare_all(struct narrow *w, struct err *e)
 	int rc = cancel_check(e);
 
 	if (rc == 0 && w->n > 0)
-		rc = many_read(w->reads, w->pieces, w->n, data, e);
+		rc = parallel_read_get(w->reads, w->pieces, w->n, data, e);
 	for (size_t i = 0; rc == 0 && i < w->n; i++)
 		rc = compare_piece(w, w->pieces[i], data[i], e);
 	w->n = w->bytes = 0;
@@ -299,21 +299,21 @@ fine_narrow(struct fine *f, struct disk *from, bool always, struct rangeset *cha
 {
 	bool cheaper = true;
 	struct narrow w = { .f = f };
-	struct past *past;
+	struct uncached *uncached;
 
 	if (f->of_base.file == NULL)
 		return 0;
-	if (past_new(&past, from, e) != 0)
+	if (uncached_new(&uncached, from, e) != 0)
 		return -1;
 	rangeset_init(&w.differs);
-	int rc = many_new(&w.reads, past, READS_MAX, HASHES_PIECE_BYTES, e);
+	int rc = parallel_read_new(&w.reads, uncached, READS_MAX, HASHES_PIECE_BYTES, e);
 	if (rc == 0 && !always)
 		rc = find_cheaper(&w, changed, &cheaper, e);
 	if (rc == 0 && cheaper)
 		rc = narrow_all(&w, changed, e);
 	rangeset_seal(&w.differs);
-	many_free(w.reads);
-	past_free(past);
+	parallel_read_free(w.reads);
+	uncached_free(uncached);
 	if (rc == 0 && cheaper) {
 		rangeset_free(changed);
 		*changed = w.differs;

@@ -16,7 +16,7 @@
 #include "common/base/pipeline.h"
 #include "common/base/pool.h"
 #include "common/base/timed.h"
-#include "dsync/read/many.h"
+#include "dsync/read/parallel_read.h"
 #include "dsync/read/zeros.h"
 
 enum {
@@ -48,7 +48,7 @@ struct batch {
 
 struct send {
 	const struct send_config *cfg;
-	struct past *reader;
+	struct uncached *reader;
 	struct pipeline *pipe;
 	struct ordered *work;
 	struct pool *pool;
@@ -125,7 +125,7 @@ next_piece(struct cutter *c, uint64_t at, uint64_t end, bool *hole)
 	if (*hole)
 		return (struct range){ at, (used_from < end ? used_from : end) - at };
 	if (!c->looked || at >= c->hole) {
-		past_holes(c->s->reader, at, &c->data, &c->hole);
+		uncached_holes(c->s->reader, at, &c->data, &c->hole);
 		c->looked = true;
 	}
 	*hole = at < c->data;
@@ -162,15 +162,15 @@ cut_all(void *arg, struct err *e)
 
 /* What one reader thread owns. */
 struct worker {
-	struct many *reads;
+	struct parallel_read *reads;
 	void *packer; /* ZSTD_CCtx */
 };
 
 static int
-worker_begin(struct worker *w, struct past *reader, bool zstd, struct err *e)
+worker_begin(struct worker *w, struct uncached *reader, bool zstd, struct err *e)
 {
 	*w = (struct worker){ 0 };
-	if (many_new(&w->reads, reader, PIECES_MAX, BATCH_BYTES, e) != 0)
+	if (parallel_read_new(&w->reads, reader, PIECES_MAX, BATCH_BYTES, e) != 0)
 		return -1;
 #ifndef NO_ZSTD
 	w->packer = zstd ? ZSTD_createCCtx() : NULL;
@@ -183,7 +183,7 @@ worker_begin(struct worker *w, struct past *reader, bool zstd, struct err *e)
 static void
 worker_end(struct worker *w)
 {
-	many_free(w->reads);
+	parallel_read_free(w->reads);
 #ifndef NO_ZSTD
 	ZSTD_freeCCtx(w->packer);
 #endif
@@ -236,7 +236,7 @@ read_batch(struct worker *w, const struct batch *b, uint8_t **data, struct err *
 	for (unsigned i = 0; i < b->n; i++)
 		if (!b->pieces[i].hole)
 			wanted[n++] = b->pieces[i].bytes;
-	return many_read(w->reads, wanted, n, data, e);
+	return parallel_read_get(w->reads, wanted, n, data, e);
 }
 
 static int
@@ -371,7 +371,7 @@ send_changed(const struct send_config *cfg, const struct stream_head *head,
 #endif
 	stream_put_head(head, bytes, totals);
 	if (disk_write(cfg->to, bytes, sizeof bytes, 0, e) != 0 ||
-	    past_new(&s.reader, cfg->from, e) != 0)
+	    uncached_new(&s.reader, cfg->from, e) != 0)
 		return -1;
 	*at = sizeof bytes;
 	s.pipe = pipeline_new();
@@ -387,6 +387,6 @@ send_changed(const struct send_config *cfg, const struct stream_head *head,
 		ordered_free(s.work);
 	if (s.pipe != NULL)
 		pipeline_free(s.pipe);
-	past_free(s.reader);
+	uncached_free(s.reader);
 	return rc;
 }

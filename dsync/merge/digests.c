@@ -4,31 +4,31 @@
 
 #include "common/base/cancel.h"
 #include "dsync/merge/merge.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 
 static int
 digest_all(struct disk *d, uint64_t piece_bytes,
     int (*take)(void *arg, const uint8_t digest[SHA256_BYTES], struct err *), void *arg,
     struct err *e)
 {
-	struct past_buf *buf = past_buf_new((size_t)piece_bytes);
+	struct uncached_buf *buf = uncached_buf_new((size_t)piece_bytes);
 	uint64_t size = disk_size_bytes(d);
 	uint8_t digest[SHA256_BYTES], *data;
-	struct past *past = NULL;
-	int rc = buf != NULL ? past_new(&past, d, e) : err_nomem(e, "digests");
+	struct uncached *uncached = NULL;
+	int rc = buf != NULL ? uncached_new(&uncached, d, e) : err_nomem(e, "digests");
 
 	for (uint64_t at = 0; rc == 0 && at < size; at += piece_bytes) {
 		size_t n = size - at < piece_bytes ? (size_t)(size - at) : (size_t)piece_bytes;
 		rc = cancel_check(e);
 		if (rc == 0)
-			rc = past_read(past, buf, at, n, &data, e);
+			rc = uncached_read(uncached, buf, at, n, &data, e);
 		if (rc == 0) {
 			sha256(data, n, digest);
 			rc = take(arg, digest, e);
 		}
 	}
-	past_free(past);
-	past_buf_free(buf);
+	uncached_free(uncached);
+	uncached_buf_free(buf);
 	return rc;
 }
 

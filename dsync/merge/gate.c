@@ -1,5 +1,5 @@
 /* gate.c: decides which streams may be merged into a target, from its state.  merge.c calls
- * gate(), in one thread, before anything is changed. */
+ * gate_decide(), in one thread, before anything is changed. */
 #include "dsync/merge/gate.h"
 
 static bool
@@ -56,7 +56,7 @@ gate_incomplete(const struct target_state *t, const struct stream_head *h, struc
 }
 
 int
-gate(const struct target_state *t, const struct stream_head *h, enum gate_says *says,
+gate_decide(const struct target_state *t, const struct stream_head *h, enum gate_says *says,
     struct err *e)
 {
 	char has[STREAM_ID_TEXT], wants[STREAM_ID_TEXT];

@@ -15,7 +15,7 @@ enum gate_says {
 
 /* Decide from the target's state and the stream's head.  ERR_REFUSED: the stream does not belong
  * to this target; the sentence says what to do.  Sizes are not compared here. */
-int gate(const struct target_state *, const struct stream_head *, enum gate_says *,
+int gate_decide(const struct target_state *, const struct stream_head *, enum gate_says *,
     struct err *);
 /* Whether each block that the stream writes has been written in the source since the target's state,
  * or has its content of that state.  After a part of such a stream, a later one that leads on from that

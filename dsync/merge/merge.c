@@ -400,7 +400,7 @@ merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct e
 	r->head = *stream_in_head(w->in);
 	if (w->target == NULL && open_for(w, &r->head, e) != 0)
 		return -1;
-	if (gate(journal_state(w->journal), &r->head, &says, e) != 0 && !w->cfg->force)
+	if (gate_decide(journal_state(w->journal), &r->head, &says, e) != 0 && !w->cfg->force)
 		return err_ctx(e, "%s", w->cfg->target);
 	if (fit(w, &r->head, false, e) != 0 || check_sample(w, &r->head, e) != 0 ||
 	    check_same(w, &r->head, &says, e) != 0)
@@ -413,7 +413,7 @@ merge_stream(struct work *w, struct disk *from, struct merge_report *r, struct e
 }
 
 int
-merge(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
+merge_into_target(const struct merge_config *cfg, struct disk *from, struct merge_report *r,
     struct err *e)
 {
 	struct work w;

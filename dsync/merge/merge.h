@@ -39,8 +39,9 @@ struct merge_report {
 /* Merge the stream that `from`, which is borrowed, has.  ERR_REFUSED: the stream does not
  * belong to this target, and nothing was changed.  ERR_FORMAT: the stream is damaged or
  * ends early; with a journal nothing was changed.  ERR_ABSENT: there is no target.  ERR_IO. */
-int merge(const struct merge_config *, struct disk *from, struct merge_report *, struct err *);
-/* Finish a merge that a crash has interrupted, if there is one.  Errors as merge(). */
+int merge_into_target(const struct merge_config *, struct disk *from,
+    struct merge_report *, struct err *);
+/* Finish a merge that a crash has interrupted, if there is one.  Errors as merge_into_target(). */
 int merge_recover(const struct merge_config *, struct merge_report *, struct err *);
 /* Read what is known of the target into r->state, all zeros if nothing was merged.  If no merge is
  * under way, a sample of the target says whether it still holds that (r->changed); where it is gone

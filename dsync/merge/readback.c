@@ -11,7 +11,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/pipeline.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 #include "dsync/read/zeros.h"
 
 enum {
@@ -22,7 +22,7 @@ enum {
 
 struct readback {
 	struct disk *target;
-	struct past *past;
+	struct uncached *uncached;
 	struct pipeline *running; /* the threads that compare; NULL: none */
 	/* What is being compared: set by readback_begin(). */
 	const struct written *records;
@@ -41,7 +41,7 @@ readback_new(struct readback **out, struct disk *target, struct err *e)
 	if (b == NULL)
 		return err_nomem(e, disk_name(target));
 	b->target = target;
-	if (past_new(&b->past, target, e) == 0)
+	if (uncached_new(&b->uncached, target, e) == 0)
 		return 0;
 	*out = NULL;
 	free(b);
@@ -57,23 +57,23 @@ readback_free(struct readback *b)
 		return;
 	atomic_store(&b->failed, true); /* the threads stop at their next record */
 	readback_end(b, &ignored);
-	past_free(b->past);
+	uncached_free(b->uncached);
 	free(b);
 }
 
 /* Read one piece from the medium into the buffer; *got points to it. */
 static int
-read_piece(struct readback *b, struct past_buf *buf, struct range r, uint8_t **got,
+read_piece(struct readback *b, struct uncached_buf *buf, struct range r, uint8_t **got,
     struct err *e)
 {
-	if (past_is_direct(b->past))
-		return past_read(b->past, buf, r.off, (size_t)r.len, got, e);
-	*got = past_buf_room(buf);
+	if (uncached_is_direct(b->uncached))
+		return uncached_read(b->uncached, buf, r.off, (size_t)r.len, got, e);
+	*got = uncached_buf_room(buf);
 	return disk_read_back(b->target, *got, (size_t)r.len, r.off, e);
 }
 
 static int
-compare_one(struct readback *b, const struct written *w, struct past_buf *buf, struct err *e)
+compare_one(struct readback *b, const struct written *w, struct uncached_buf *buf, struct err *e)
 {
 	uint8_t *got;
 
@@ -97,7 +97,7 @@ static int
 compare_some(void *arg, struct err *e)
 {
 	struct readback *b = arg;
-	struct past_buf *buf = past_buf_new(PIECE_BYTES);
+	struct uncached_buf *buf = uncached_buf_new(PIECE_BYTES);
 	int rc = buf != NULL ? 0 : err_nomem(e, "reading back");
 
 	for (size_t i; rc == 0 && !atomic_load(&b->failed) &&
@@ -105,7 +105,7 @@ compare_some(void *arg, struct err *e)
 		rc = compare_one(b, &b->records[i], buf, e);
 	if (rc != 0)
 		atomic_store(&b->failed, true);
-	past_buf_free(buf);
+	uncached_buf_free(buf);
 	return rc;
 }
 

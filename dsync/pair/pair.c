@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "dsync/change/bases.h"
 #include "dsync/read/device.h"
-#include "dsync/read/past.h"
+#include "dsync/read/uncached.h"
 
 enum { PIECE_BYTES = 1 << 20 };
 
@@ -50,7 +50,7 @@ send_to(struct pair *p, struct pair_report *r, struct err *e)
 
 	if (far_merge_begin(&m, &p->to, &to, e) != 0)
 		return -1;
-	int rc = extract(&p->from, to, &r->sent, e);
+	int rc = extract_stream(&p->from, to, &r->sent, e);
 	bool broken = rc != 0 && e->os == EPIPE;
 	int far_rc = far_merge_end(m, &far);
 	if (far_rc != 0 && (rc == 0 || broken))
@@ -100,8 +100,8 @@ pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 
 struct verify {
 	struct disk *disk;
-	struct past *past;
-	struct past_buf *buf;
+	struct uncached *uncached;
+	struct uncached_buf *buf;
 	uint64_t at;
 	uint64_t copy_bytes; /* of the copy, as it was merged; 0: not known */
 	const struct rangeset *changed;
@@ -134,7 +134,7 @@ compare_piece(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 	v->at += r.len;
 	if (rangeset_touches(v->changed, r))
 		return 0;
-	if (past_read(v->past, v->buf, r.off, (size_t)r.len, &data, e) != 0)
+	if (uncached_read(v->uncached, v->buf, r.off, (size_t)r.len, &data, e) != 0)
 		return -1;
 	blank_unsent(v, r, data);
 	sha256(data, (size_t)r.len, own);
@@ -147,9 +147,9 @@ static int
 compare(struct pair *p, struct verify *v, struct err *e)
 {
 	if (device_open(&v->disk, p->from.device, e) != 0 ||
-	    past_new(&v->past, v->disk, e) != 0)
+	    uncached_new(&v->uncached, v->disk, e) != 0)
 		return -1;
-	v->buf = past_buf_new(PIECE_BYTES);
+	v->buf = uncached_buf_new(PIECE_BYTES);
 	if (v->buf == NULL)
 		return err_nomem(e, "comparing");
 	v->out->device_bytes = disk_size_bytes(v->disk);
@@ -235,8 +235,8 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 			rc = extract_differs(&p->from, d->device_bytes, &d->differs, e);
 	}
 	rangeset_free(&v.unsent);
-	past_buf_free(v.buf);
-	past_free(v.past);
+	uncached_buf_free(v.buf);
+	uncached_free(v.uncached);
 	disk_close(v.disk, &ignored);
 	rangeset_free(&changed);
 	return rc;

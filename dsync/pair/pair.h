@@ -25,7 +25,7 @@ struct pair_report {
 /* Send what has changed since the state that the copy has; everything if `full` is set, if
  * the copy has a state that is not remembered here, or if it is incomplete and the source of
  * change does not note each write.  The new state is confirmed when it has arrived.  ERR_USAGE:
- * the source of change remembers no states; errors of far.h and of extract(). */
+ * the source of change remembers no states; errors of far.h and of extract_stream(). */
 int pair_sync(struct pair *, bool full, struct pair_report *, struct err *);
 
 struct pair_difference {

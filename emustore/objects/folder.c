@@ -1,7 +1,7 @@
 /* folder.c: objects as files.  Called through objects.h, in any thread.
  *
  * Others may be able to write to the folder: no link is followed below it, neither in the
- * place of a file nor of a folder (own.h).
+ * place of a file nor of a folder (own_file.h).
  */
 #include "emustore/objects/folder.h"
 
@@ -20,7 +20,7 @@
 
 #include "common/base/whole.h"
 #include "emustore/objects/folder_impl.h"
-#include "emustore/objects/own.h"
+#include "emustore/objects/own_file.h"
 
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DIR_MAX = 500 };
 
@@ -192,7 +192,7 @@ folder_open_file(struct folder *f, const char *key, int flags, struct err *e)
 	if (parent < 0)
 		return -1;
 	snprintf(title, sizeof title, "%.500s/%s", f->dir, key);
-	int fd = own_open(parent, name, flags, 0666, title, e);
+	int fd = own_file_open(parent, name, flags, 0666, title, e);
 	close(parent);
 	return fd;
 }
@@ -212,7 +212,7 @@ get_object(void *ctx, const char *key, uint64_t from, size_t bytes, void *out,
 
 	if (fd < 0)
 		return -1;
-	ssize_t n = own_read(fd, out, bytes, from);
+	ssize_t n = own_file_read(fd, out, bytes, from);
 	int rc = n < 0 ? err_key(f, key, e) : 0;
 	close(fd);
 	if (rc == 0 && (size_t)n != bytes)
@@ -236,7 +236,7 @@ load_object(void *ctx, const char *key, size_t max, struct buf *out, struct err 
 	void *to = rc == 0 ? buf_room(out, n + 1) : NULL;
 	if (rc == 0 && to == NULL)
 		rc = err_nomem(e, key);
-	ssize_t got = rc == 0 ? own_read(fd, to, n, 0) : 0;
+	ssize_t got = rc == 0 ? own_file_read(fd, to, n, 0) : 0;
 	if (got < 0)
 		rc = err_key(f, key, e);
 	out->len = rc == 0 ? before + (size_t)got : before;

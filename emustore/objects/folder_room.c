@@ -16,7 +16,7 @@
 
 #include "common/base/lock.h"
 #include "emustore/objects/folder_impl.h"
-#include "emustore/objects/own.h"
+#include "emustore/objects/own_file.h"
 
 /* BLOCK_BYTES: the unit of st_blocks */
 enum { ZEROS = 1 << 16, BLOCK_BYTES = 512 };

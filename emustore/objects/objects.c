@@ -48,7 +48,7 @@ add_listed(void *arg, const struct object *o, struct err *e)
 
 	if (l->n == LISTED_MAX)
 		return err_set(e, ERR_FORMAT, "the list of objects does not end");
-	if (grow(&l->v, &l->cap, l->n, sizeof *l->v, "a list of objects", e) != 0)
+	if (grow_array(&l->v, &l->cap, l->n, sizeof *l->v, "a list of objects", e) != 0)
 		return -1;
 	struct listed *x = &l->v[l->n++];
 	*x = (struct listed){ strdup(o->key), strdup(o->etag), o->bytes, o->modified };

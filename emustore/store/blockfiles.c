@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/grow.h"
-#include "emustore/objects/own.h"
+#include "emustore/objects/own_file.h"
 
 enum {
 	NAME_BYTES = 120,
@@ -65,7 +65,7 @@ add_file(struct files *f, const char *name, const struct stat *st)
 {
 	struct err ignored; /* a file that is not listed stays */
 
-	if (grow(&f->v, &f->cap, f->n, sizeof *f->v, "a list of files", &ignored) != 0)
+	if (grow_array(&f->v, &f->cap, f->n, sizeof *f->v, "a list of files", &ignored) != 0)
 		return;
 	struct file *x = &f->v[f->n++];
 	snprintf(x->name, sizeof x->name, "%.119s", name);
@@ -195,10 +195,10 @@ blockfiles_get(
 
 	file_name(id, at, n, name);
 	struct err ignored; /* then it is fetched */
-	int fd = own_open(b->dirfd, name, O_RDONLY, 0, name, &ignored);
+	int fd = own_file_open(b->dirfd, name, O_RDONLY, 0, name, &ignored);
 	if (fd < 0)
 		return false;
-	bool whole = own_read(fd, out, n, 0) == (ssize_t)n;
+	bool whole = own_file_read(fd, out, n, 0) == (ssize_t)n;
 	note_use(b, fd);
 	close(fd);
 	return whole;
@@ -240,7 +240,7 @@ blockfiles_put(
 	file_name(id, at, n, name);
 	unlinkat(b->dirfd, temp, 0); /* of a process of the same number */
 	struct err ignored;          /* then it is fetched again */
-	int fd = own_open(b->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL, 0600, temp,
+	int fd = own_file_open(b->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL, 0600, temp,
 	    &ignored);
 	if (fd < 0)
 		return;

@@ -3,7 +3,7 @@
  * The index of a store in a folder is kept beside its objects, if this process may write
  * there and the folder is not on a network filesystem.  Otherwise it is kept in a folder
  * of this machine's cache.  Where there is no cache, or no room in it, the index is made
- * for this process alone.  Called by store.c and look.c, in the thread of whoever has the
+ * for this process alone.  Called by store.c and refresh.c, in the thread of whoever has the
  * store. */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "common/base/sha256.h"
 #include "common/net/curl_lib.h"
 #include "emustore/objects/folder.h"
-#include "emustore/objects/own.h"
+#include "emustore/objects/own_file.h"
 #include "emustore/s3/s3.h"
 #include "emustore/store/store_impl.h"
 #include "emustore/store/written.h"
@@ -165,7 +165,8 @@ open_lock(struct store *s, struct err *e)
 	if (dirfd < 0)
 		return err_os(e, "%s", s->cache);
 	snprintf(path, sizeof path, "%s/index.lock", s->cache);
-	s->cache_lock = own_open(dirfd, "index.lock", O_RDWR | O_CREAT, mode_for_writers(dirfd),
+	s->cache_lock = own_file_open(dirfd, "index.lock", O_RDWR | O_CREAT,
+	    mode_for_writers(dirfd),
 	    path, e);
 	close(dirfd);
 	return s->cache_lock >= 0 ? 0 : -1;

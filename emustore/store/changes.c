@@ -1,5 +1,5 @@
 /* changes.c: says in a store that somebody writes, and marks its states.  Called by store.c
- * and look.c, and by all who change objects of a store, in the thread that has the store.
+ * and refresh.c, and by all who change objects of a store, in the thread that has the store.
  *
  * In a folder the mark is in the file of the lock, which one writer has.  In a bucket
  * several writers may be at work.  Each object below changes/ has a name that was never

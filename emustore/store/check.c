@@ -320,7 +320,7 @@ look_again(struct checking *k, struct index_image *i, struct err *e)
 	struct store_name name = i->about.name;
 	uint64_t before = k->s->rows_changed;
 
-	if (store_look(k->s, e) != 0 || check_packs(k, e) != 0)
+	if (store_refresh(k->s, e) != 0 || check_packs(k, e) != 0)
 		return -1;
 	int rc = index_find_image(k->s->index, &name, i, e);
 	return rc == 1 && k->s->rows_changed == before ? 2 : rc;

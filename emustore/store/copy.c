@@ -65,7 +65,7 @@ static int
 look_again(struct copying *c, struct err *e)
 {
 	int rc = e->os != ENOENT ? store_heal(c->from, e)
-	                         : store_look(c->from, e) == 0 ? 1 : -1;
+	                         : store_refresh(c->from, e) == 0 ? 1 : -1;
 
 	if (rc != 1)
 		return rc;

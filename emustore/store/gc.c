@@ -65,7 +65,7 @@ add_use(void *arg, const struct index_pack *p, struct err *e)
 {
 	struct collecting *g = arg;
 
-	if (grow(&g->v, &g->cap, g->n, sizeof *g->v, "the list of packs", e) != 0)
+	if (grow_array(&g->v, &g->cap, g->n, sizeof *g->v, "the list of packs", e) != 0)
 		return -1;
 	g->v[g->n++] = (struct pack_use){ .p = *p };
 	return 0;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/cancel.h"
-#include "emustore/objects/own.h"
+#include "emustore/objects/own_file.h"
 #include "emustore/store/index_impl.h"
 
 /* SQLite calls is_told_to_end() after each SIGNAL_STEPS steps of its virtual machine,
@@ -42,7 +42,7 @@ check_files(const char *path, struct err *e)
 	for (size_t i = 0; i < sizeof ends / sizeof *ends && rc == 0; i++) {
 		snprintf(name, sizeof name, "%.200s%s", base, ends[i]);
 		snprintf(title, sizeof title, "%s%s", path, ends[i]);
-		rc = own_check(dirfd, name, true, title, e);
+		rc = own_file_check(dirfd, name, true, title, e);
 	}
 	close(dirfd);
 	return rc;

@@ -62,7 +62,7 @@ keep_by(uint64_t (*span)(uint64_t), uint64_t most, const uint64_t *put_at, size_
 }
 
 bool
-keeps_some(const struct keep *k)
+keep_any(const struct keep *k)
 {
 	return k->last > 0 || k->hourly > 0 || k->daily > 0 || k->weekly > 0 ||
 	       k->monthly > 0 || k->yearly > 0;

@@ -15,7 +15,7 @@ struct keep {
 };
 
 /* Does any rule keep a version? */
-bool keeps_some(const struct keep *);
+bool keep_any(const struct keep *);
 /* Choose which of n versions stay: keep[i] becomes true where version i stays, and false
  * where it does not.  put_at[n] says when each version was put, in seconds since 1970, the
  * newest first.  Hours, days, weeks (from Monday), months and years are those of UTC;

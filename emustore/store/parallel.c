@@ -1,5 +1,5 @@
 /* parallel.c: calls one function for many items, in several threads at once.  Called by
- * look.c and check.c; the calling thread takes part. */
+ * refresh.c and check.c; the calling thread takes part. */
 #include "emustore/store/parallel.h"
 
 #include <pthread.h>

@@ -71,7 +71,7 @@ prepared_free(struct prepared *p)
 static struct prepared_piece *
 add_piece(struct prepared *p, struct err *e)
 {
-	if (grow(&p->pieces, &p->cap, p->npieces, sizeof *p->pieces, "a recipe", e) != 0)
+	if (grow_array(&p->pieces, &p->cap, p->npieces, sizeof *p->pieces, "a recipe", e) != 0)
 		return NULL;
 	struct prepared_piece *x = &p->pieces[p->npieces++];
 	memset(x, 0, sizeof *x);

@@ -58,7 +58,7 @@ int put_copy(void *put, const void *chunk, struct err *);
 /* Copy a fragment of this codec that the store has, and whose raw_bytes of data have this
  * digest, to out[cap]; the level at which it was compressed does not matter.  Returns the
  * bytes of the fragment; 0: there is none, or it cannot be read.  `put` is a struct put,
- * since struct known (known.h) takes this function.  Called in any thread, between
+ * since struct known (precompressed.h) takes this function.  Called in any thread, between
  * put_begin() and put_end(). */
 size_t put_known(void *put, const struct codec *,
     const uint8_t digest[EXT_FRAGMENT_DIGEST_BYTES], size_t raw_bytes, void *out,

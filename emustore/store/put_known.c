@@ -1,6 +1,6 @@
 /* put_known.c: returns data that a store has in compressed form already, so that a program
  * that puts an image need not compress them.  Called in the threads of compressors,
- * through known.h, while the put's own threads go on. */
+ * through precompressed.h, while the put's own threads go on. */
 #include <stdlib.h>
 #include <string.h>
 

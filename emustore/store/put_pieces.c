@@ -11,7 +11,7 @@ add_piece(struct put *p, const struct recipe_piece *piece, const struct place *p
 {
 	size_t i = p->c.npieces;
 
-	if (grow(&p->places, &p->places_cap, i, sizeof *p->places, "a recipe", e) != 0)
+	if (grow_array(&p->places, &p->places_cap, i, sizeof *p->places, "a recipe", e) != 0)
 		return -1;
 	p->places[i] = *place;
 	return recipe_add_piece(&p->c, piece, e);

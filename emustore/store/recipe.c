@@ -1,4 +1,4 @@
-/* recipe.c: makes and reads recipes.  Called by put, copy and look.c, and by all that
+/* recipe.c: makes and reads recipes.  Called by put, copy and refresh.c, and by all that
  * read an image (stored.c), each in its own thread. */
 #include "emustore/store/recipe.h"
 
@@ -31,7 +31,7 @@ recipe_chunk_free(struct recipe_chunk *c)
 int
 recipe_add_piece(struct recipe_chunk *c, const struct recipe_piece *p, struct err *e)
 {
-	if (grow(&c->pieces, &c->cap, c->npieces, sizeof *c->pieces, "a recipe", e) != 0)
+	if (grow_array(&c->pieces, &c->cap, c->npieces, sizeof *c->pieces, "a recipe", e) != 0)
 		return -1;
 	c->pieces[c->npieces++] = *p;
 	return 0;

@@ -203,7 +203,7 @@ static int
 check_again(struct repairing *r, struct err *e)
 {
 	struct check *c = r->c, again = { .arg = c->arg };
-	int rc = store_look(r->s, e);
+	int rc = store_refresh(r->s, e);
 
 	if (rc == 0)
 		rc = check_store(&again, r->s, e);

@@ -65,7 +65,7 @@ write_out(struct spill *s, struct err *e)
 static int
 begin_file(struct spill *s, struct err *e)
 {
-	s->fd = tmpfile_open(s->folder, O_RDWR);
+	s->fd = tmpfolder_open_file(s->folder, O_RDWR);
 	if (s->fd < 0)
 		return err_os(e, "%s: a temporary file", s->folder);
 	if (write_out(s, e) != 0)

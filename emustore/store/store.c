@@ -71,7 +71,7 @@ open_parts(
 	s->locked = lock;
 	if (cache_open(s, p, access, e) != 0)
 		return -1;
-	return look_first(s, (access & STORE_WRITE) != 0, e);
+	return refresh_first(s, (access & STORE_WRITE) != 0, e);
 }
 
 int
@@ -94,7 +94,7 @@ void
 store_close(struct store *s)
 {
 	writer_free(s->putting);
-	look_last(s);
+	refresh_last(s);
 	index_close(s->index);
 	blocks_release(s->blocks);
 	if (s->cache_lock >= 0)

@@ -60,12 +60,12 @@ struct store {
 	 * none */
 	int cache_lock;
 	struct changes changes; /* what this process says and notes as a writer */
-	/* The mark of the objects that the index follows, or a writer's own id (look.c);
+	/* The mark of the objects that the index follows, or a writer's own id (refresh.c);
 	 * empty: they have no mark. */
 	char mark[MARK_BYTES];
 	bool trusted; /* the index was believed because of its mark: nothing was listed */
 	uint64_t looked_at_us; /* by clock_boot_us(), when the mark or lists were asked for */
-	/* Results of the last store_look(): */
+	/* Results of the last store_refresh(): */
 	uint64_t now;     /* seconds since 1970, by the clock of the objects */
 	struct listing tables, condemned, images;
 	uint64_t rows_changed; /* rows of the index that were added and removed */
@@ -118,7 +118,7 @@ const char *store_title(const struct store *);
  * false for a bucket. */
 bool store_holds(const char *url, const char *path);
 /* List the objects, and bring the index up to date. */
-int store_look(struct store *, struct err *);
+int store_refresh(struct store *, struct err *);
 /* To be called where a use of s->index has failed with *e.  If the index is the one that
  * this machine keeps, and it has failed itself, go on with an index that is made from the
  * objects for this process; one that is damaged is removed.  1: the caller tries again,

@@ -1,5 +1,5 @@
 /* store_impl.h: what the files of a store share.  store.c opens and closes a store,
- * store_format.c has the object "format", cache.c knows where the index is kept, look.c
+ * store_format.c has the object "format", cache.c knows where the index is kept, refresh.c
  * brings the index up to date, and claim.c keeps the writers of a bucket apart. */
 #ifndef EMUSTORE_STORE_STORE_IMPL_H
 #define EMUSTORE_STORE_STORE_IMPL_H
@@ -33,14 +33,14 @@ int cache_lock(struct store *, struct err *);
 bool cache_is_current(const struct store *);
 void cache_unlock(struct store *);
 
-/* look.c */
+/* refresh.c */
 
 /* Bring the index up to date when the store is opened, unless its mark is that of the
  * objects.  writing: say first in the store that this process writes. */
-int look_first(struct store *, bool writing, struct err *);
+int refresh_first(struct store *, bool writing, struct err *);
 /* A writer has ended: say so in the store, and bring the kept index up to date with what
  * this writer has changed, if nobody else has changed anything. */
-void look_last(struct store *);
+void refresh_last(struct store *);
 
 /* claim.c */
 

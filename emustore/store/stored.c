@@ -192,7 +192,7 @@ open_looking(
 	for (int tries = 0; tries < LOOKS && rc != 0 &&
 	     (e->os == ENOENT || (e->kind == ERR_ABSENT && s->trusted));
 	     tries++)
-		rc = store_look(s, e) == 0 ? open_once(out, s, n, e) : -1;
+		rc = store_refresh(s, e) == 0 ? open_once(out, s, n, e) : -1;
 	return rc == 0 ? 0 : store_err_missing(e);
 }
 

@@ -1,5 +1,5 @@
 /* toc.c: makes and reads tables of packs.  Called by writer.c, which makes packs, and by
- * look.c, gc.c and repair.c, which read tables, in any thread. */
+ * refresh.c, gc.c and repair.c, which read tables, in any thread. */
 #include "emustore/store/toc.h"
 
 #include <stdio.h>

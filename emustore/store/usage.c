@@ -54,7 +54,7 @@ use_image(void *arg, const struct index_image *i, struct err *e)
 	struct usage *u = m->u;
 	struct err listing;
 
-	if (grow(&u->v, &u->cap, u->n, sizeof *u->v, "the list of images", e) != 0)
+	if (grow_array(&u->v, &u->cap, u->n, sizeof *u->v, "the list of images", e) != 0)
 		return -1;
 	u->v[u->n++] = (struct usage_of){ .name = i->about.name, .only_bytes = i->bytes };
 	if (stored_each_fragment(m->s, i, use_fragment, m, e) == 0)
@@ -110,7 +110,7 @@ usage_measure(struct usage *u, struct store *s, struct err *e)
 	if (rc != 0 && (e->kind == ERR_FORMAT ? store_doubt(s, e) : store_heal(s, e)) == 1)
 		rc = measure_once(s, u, e);
 	for (int looks = 0; rc != 0 && e->kind == ERR_FORMAT && looks < LOOKS; looks++)
-		rc = store_look(s, e) == 0 ? measure_once(s, u, e) : -1;
+		rc = store_refresh(s, e) == 0 ? measure_once(s, u, e) : -1;
 	return rc;
 }
 

@@ -16,7 +16,7 @@
 #include "common/base/wr.h"
 #include "common/image/read/chunk.h"
 #include "common/image/read/image.h"
-#include "frisbeed/serve/patient.h"
+#include "frisbeed/serve/retry_read.h"
 
 enum { SAMPLES = 16 };
 
@@ -69,7 +69,7 @@ read_chunk(const struct identity *d, uint32_t chunk, uint8_t *to, size_t *n,
 	uint64_t at = (uint64_t)chunk * NDZ_CHUNK_BYTES, left = d->size - at;
 
 	*n = left < NDZ_CHUNK_BYTES ? (size_t)left : NDZ_CHUNK_BYTES;
-	return patient_read(d->source, chunk, 0, (uint32_t)((*n - 1) / SOURCE_BLOCK_BYTES + 1),
+	return retry_read(d->source, chunk, 0, (uint32_t)((*n - 1) / SOURCE_BLOCK_BYTES + 1),
 	    to, e);
 }
 

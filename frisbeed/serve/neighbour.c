@@ -152,7 +152,7 @@ is_shared(const struct session *s)
 }
 
 int
-neighbours_look(struct session **sessions, unsigned n, struct err *e)
+neighbour_look(struct session **sessions, unsigned n, struct err *e)
 {
 	struct question *qs = calloc(n, sizeof *qs);
 	uint32_t id;

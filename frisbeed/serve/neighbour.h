@@ -8,6 +8,6 @@
 /* Asks on the sockets of all n sessions, for a quarter of a second in all.  A session that
  * gets an answer fails (os EADDRINUSE), with the other server's address in its error. 
  * Sessions that serve a single address do not ask.  ERR_IO; ERR_CANCELLED. */
-int neighbours_look(struct session **, unsigned n, struct err *);
+int neighbour_look(struct session **, unsigned n, struct err *);
 
 #endif /* FRISBEED_SERVE_NEIGHBOUR_H */

@@ -11,7 +11,7 @@
 #include "common/image/read/sectors.h"
 #include "common/image/read/sectors_blocks.h"
 #include "common/wire/blockmap.h"
-#include "frisbeed/serve/served.h"
+#include "frisbeed/serve/served_image.h"
 
 /* A list that is being made. */
 struct making {
@@ -62,7 +62,7 @@ append(struct making *m, struct wirext_run run, struct err *e)
 		last->count = (uint16_t)(last->count + run.count);
 		return 0;
 	}
-	if (grow(&l->runs, &m->cap, l->n, sizeof *l->runs, "the blocks of an order", e) != 0)
+	if (grow_array(&l->runs, &m->cap, l->n, sizeof *l->runs, "the blocks of an order", e) != 0)
 		return -1;
 	l->runs[l->n++] = run;
 	return 0;
@@ -150,7 +150,7 @@ list_order_of_image(struct order_blocks *out, const struct order_config *c,
 	struct sectors *s;
 	struct disk *d;
 
-	if (served_disk(&d, c->store, NULL, c->image, e) != 0 ||
+	if (served_image_disk(&d, c->store, NULL, c->image, e) != 0 ||
 	    sectors_open_disk(&s, d, NULL, e) != 0)
 		return -1;
 	int rc = list_order(out, c, s, order, e);

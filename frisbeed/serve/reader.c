@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/queue.h"
 #include "frisbeed/serve/identity.h"
-#include "frisbeed/serve/patient.h"
+#include "frisbeed/serve/retry_read.h"
 
 /* The empty end of a chunk is searched in pieces of this many blocks. */
 enum { LOOK_BLOCKS = 16 };
@@ -73,7 +73,7 @@ find_content(struct reader *r, const struct server_run *run)
 	while (used == 0 && end > 0) {
 		uint32_t n = end % LOOK_BLOCKS != 0 ? end % LOOK_BLOCKS : LOOK_BLOCKS;
 		end -= n;
-		if (patient_read(r->source, run->chunk, end, n, look, &r->err) != 0)
+		if (retry_read(r->source, run->chunk, end, n, look, &r->err) != 0)
 			return -1;
 		used = used_blocks(look, n);
 	}
@@ -84,7 +84,7 @@ find_content(struct reader *r, const struct server_run *run)
 static int
 read_run(struct reader *r, const struct server_run *run)
 {
-	if (patient_read(r->source, run->chunk, run->first, run->count,
+	if (retry_read(r->source, run->chunk, run->first, run->count,
 		buffer(r, run->buf), &r->err) != 0)
 		return -1;
 	if (r->content == NULL || r->content[run->chunk] != 0)

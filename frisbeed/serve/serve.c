@@ -166,7 +166,7 @@ serve_open(struct serve *s, const struct place *places, unsigned n, struct sourc
 	int rc = make(s, places, n, numbers, image, sessions, e);
 	if (rc == 0) {
 		if (!s->cfg.force)
-			rc = neighbours_look(sessions, n, e);
+			rc = neighbour_look(sessions, n, e);
 		for (unsigned i = 0; i < n; i++)
 			session_open_second(sessions[i]);
 		put_into_table(s, sessions, n);

@@ -16,7 +16,7 @@
 #include "common/wire/addr.h"
 #include "common/wire/parity.h"
 #include "emustore/store/name.h"
-#include "frisbeed/serve/served.h"
+#include "frisbeed/serve/served_image.h"
 
 enum {
 	PORT_MAX = 65535,
@@ -117,8 +117,9 @@ open_image(struct session *s, const struct disk **file, struct err *e)
 
 	*file = NULL;
 	if (s->image.ops != NULL)
-		return served_source(&s->image, s->place->net.unicast, c, e);
-	if (served_open(&s->image, file, s->place->store, &s->cache, s->place->image, c, e) != 0)
+		return served_image_source(&s->image, s->place->net.unicast, c, e);
+	if (served_image_open(&s->image, file, s->place->store, &s->cache,
+	    s->place->image, c, e) != 0)
 		return -1;
 	return check_file(s->place, *file, e);
 }

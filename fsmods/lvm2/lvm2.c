@@ -418,7 +418,7 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	const struct fsmod *mod = fsmods_probe(d, all, FS_IN_TABLE);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(
-		    v->s, name, mod == NULL ? recognise(d, all).text : "LVM inside LVM");
+		    v->s, name, mod == NULL ? recognise_content(d, all).text : "LVM inside LVM");
 		return disk_close(d, e);
 	}
 	int rc = fsmods_scan(d, all, FS_IN_TABLE, &fs, e);

@@ -12,7 +12,7 @@
 #include "common/image/write/chain.h"
 #include "common/image/write/sighash.h"
 #include "common/image/write/sigimage.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_tail.h"
 
 enum { STATE_TEXT_BYTES = 128 };
 
@@ -129,7 +129,7 @@ static bool
 is_comparable(const struct target *t, const struct base *b, const struct tail *tail,
     struct range r)
 {
-	bool is_tail = !tail_in_place(t, tail) && tail_touches(tail, &r, 1);
+	bool is_tail = !target_tail_in_place(t, tail) && tail_touches(tail, &r, 1);
 	uint64_t to;
 
 	return maps_whole(t->maps, r, &to) && !is_tail && !rangeset_touches(&b->moved, r);

@@ -326,7 +326,7 @@ fit_check_reach(struct place *p, const struct ext *x, struct err *e)
 }
 
 int
-fit_areas(const struct fit *f, struct cover *c, struct areas *s, struct err *e)
+fit_areas(const struct fit *f, struct free_space *c, struct areas *s, struct err *e)
 {
 	rangeset_seal(&c->stored);
 	for (unsigned i = 0; i < f->plan.n; i++) {

@@ -9,8 +9,8 @@
 #define IMAGEUNZIP_INSTALL_FIT_H
 
 #include "common/layout/fitplan.h"
-#include "imageunzip/install/finish.h"
 #include "imageunzip/install/install_impl.h"
+#include "imageunzip/install/target_finish.h"
 
 struct fit;
 
@@ -36,9 +36,9 @@ int fit_check_header(const struct place *, const struct ndz_header *, struct err
 int fit_check_reach(struct place *, const struct ext *, struct err *);
 /* List the partitions where they are now, and in which of them `cover` has something
  * stored. Returns 1 as areas_of_disk() does, or -1. */
-int fit_areas(const struct fit *, struct cover *, struct areas *, struct err *);
+int fit_areas(const struct fit *, struct free_space *, struct areas *, struct err *);
 /* When all is written: adapt what depends on its place, and write the table.  ERR_REFUSED:
  * a system is suspended on the disk. */
-int fit_finish(struct finish *, struct disk *view, struct err *);
+int fit_finish(struct target_finish *, struct disk *view, struct err *);
 
 #endif /* IMAGEUNZIP_INSTALL_FIT_H */

@@ -1,7 +1,7 @@
 /* fit_finish.c: finishes a target whose partitions have the places of a plan (fit.h): what depends on
- * its place is adapted, and the table is written (common/target/by_plan.h).  finish.c calls this
- * when all other threads are gone; fit.c tries the table.  What is changed has its new value when
- * this is done once more.
+ * its place is adapted, and the table is written (common/target/by_plan.h). 
+ * target_finish.c calls this when all other threads are gone; fit.c tries the table. 
+ * What is changed has its new value when this is done once more.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ refuse_suspended(const char *where, struct err *e)
 }
 
 static void
-tell_part(const struct finish *x, const struct fitplan_part *a, bool stays)
+tell_part(const struct target_finish *x, const struct fitplan_part *a, bool stays)
 {
 	const struct target *t = x->target;
 	char text[SENTENCE_CAP], was[HUMAN_CAP], is[HUMAN_CAP];
@@ -106,7 +106,7 @@ tell_part(const struct finish *x, const struct fitplan_part *a, bool stays)
 
 /* What is in it follows, if the image stores it. */
 static void
-note_longer(struct finish *x, const struct fitplan_part *a)
+note_longer(struct target_finish *x, const struct fitplan_part *a)
 {
 	if (a->is.len > a->was.len && !imgtable_left_out(x->target->fit->table, a->number))
 		x->longer.part[x->longer.n++] =
@@ -114,7 +114,7 @@ note_longer(struct finish *x, const struct fitplan_part *a)
 }
 
 int
-fit_finish(struct finish *x, struct disk *view, struct err *e)
+fit_finish(struct target_finish *x, struct disk *view, struct err *e)
 {
 	const struct target *t = x->target;
 	const struct fitplan *p = &t->fit->plan;

@@ -1,6 +1,6 @@
 /* followed.c: lets filesystems follow the partitions that an installation has made longer
  * (followed.h).  install_end.c calls this when all other threads are gone, fit.c and
- * finish.c before anything is written; in the thread that feeds chunks.
+ * target_finish.c before anything is written; in the thread that feeds chunks.
  *
  * The tools get loop devices of the partitions' places: the kernel knows the old table,
  * and the disk has no table yet, because its first 4 KiB are the last that is written.

@@ -12,7 +12,7 @@
 #include "common/disk/ptable.h"
 #include "imageunzip/install/base_file.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_tail.h"
 
 enum { STATE_TEXT_BYTES = 128 };
 
@@ -129,7 +129,7 @@ is_under_marker(const struct target *t, const struct sample *x)
 static bool
 is_tail_elsewhere(const struct target *t, const struct tail *x, const struct sample *s)
 {
-	return !tail_in_place(t, x) && tail_touches(x, &s->sectors, 1);
+	return !target_tail_in_place(t, x) && tail_touches(x, &s->sectors, 1);
 }
 
 /* Does the disk hold what this sample says: the base's data, or the delta's?  Returns 1, 0,

@@ -13,7 +13,7 @@
 #include "imageunzip/install/fit.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_tail.h"
 
 /* A file is emptied only when there is something to put there, because a delta may be
  * refused for what the file holds. */
@@ -51,7 +51,7 @@ note_region(struct place *p, struct range r, struct err *e)
 	for (; r.len > 0; r = (struct range){ r.off + n, r.len - n }) {
 		n = maps_run(p->target.maps, r, &to);
 		if (to != MAPS_NOWHERE &&
-		    cover_note(&p->cover, (struct range){ to, n }, e) != 0)
+		    free_space_note(&p->free_space, (struct range){ to, n }, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -151,8 +151,8 @@ admit(struct place *p, struct job *j, struct err *e)
 	    resume_fed(&p->resume, j, e) != 0)
 		return -1;
 	p->fed++;
-	return !j->partial && p->in->fit == NULL && cover_wants_table(&p->cover, &j->c.h)
-	           ? cover_learn(&p->cover, &p->target, &j->c, j->bytes, e)
+	return !j->partial && p->in->fit == NULL && free_space_wants_table(&p->free_space, &j->c.h)
+	           ? free_space_learn(&p->free_space, &p->target, &j->c, j->bytes, e)
 	           : 0;
 }
 

@@ -1,6 +1,6 @@
 /* install_base.c: compares what a delta replaces with the target before the first chunk is
  * fed, where all chunks can be read, so that a target that is not the base's stays as it is.
- * from.c calls this in the thread that feeds chunks. */
+ * install_from.c calls this in the thread that feeds chunks. */
 #include "common/image/read/only.h"
 #include "imageunzip/install/install_impl.h"
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "common/image/format/reloc.h"
-#include "imageunzip/install/finish.h"
 #include "imageunzip/install/fit.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/job.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_finish.h"
+#include "imageunzip/install/target_tail.h"
 
 static int
 check_relocs(struct install *in, const struct ndz_header *h, struct err *e)
@@ -102,7 +102,7 @@ install_learn_tail(struct place *p, const struct tail *x, struct err *e)
 	if (x->n == 0 || p->number != 0)
 		return 0;
 	if (in->tail.n == 0) {
-		if (tail_check(&p->target, x, e) != 0)
+		if (target_tail_check(&p->target, x, e) != 0)
 			return -1;
 		in->tail = *x;
 	}
@@ -117,7 +117,7 @@ int
 install_check_header(struct place *p, const struct ndz_header *h, struct err *e)
 {
 	struct install *in = p->in;
-	bool in_place = tail_in_place(&p->target, &in->tail);
+	bool in_place = target_tail_in_place(&p->target, &in->tail);
 	uint64_t end = in_place ? range_end(h->regions[h->nregions - 1])
 	                        : tail_rest_end(&in->tail, h->regions, h->nregions);
 
@@ -174,7 +174,7 @@ install_check_job(struct job *j, struct err *e)
 	if (j->c.ext.has_image && check_sectors(in, &j->c.ext.image, e) != 0)
 		return -1;
 	target_note_image(t, &j->c.ext);
-	if (!j->partial && finish_check(t, &j->c, j->bytes, in->sector_bytes, e) != 0)
+	if (!j->partial && target_finish_check(t, &j->c, j->bytes, in->sector_bytes, e) != 0)
 		return -1;
 	if (install_learn_tail(p, &j->c.ext.tail, e) != 0 ||
 	    (j->c.ext.has_image && check_needed(p, &j->c.ext.image, e) != 0) ||

@@ -1,6 +1,6 @@
 /* install_choose.c: looks into an image whose chunks can be read in any order, before any is
  * fed: where the partitions of --only are, and which chunks have something of them; or how
- * far the partitions reach of an image that does not say it. from.c calls this in the
+ * far the partitions reach of an image that does not say it. install_from.c calls this in the
  * thread that feeds chunks. It reads headers, chunk 0, and chunks with tables. part_search.c
  * asks here, too, what of the table is needed. */
 #include <stdlib.h>

@@ -6,11 +6,11 @@
 
 #include "common/base/pipeline.h"
 #include "common/disk/output.h"
-#include "imageunzip/install/finish.h"
 #include "imageunzip/install/followed.h"
 #include "imageunzip/install/install_impl.h"
 #include "imageunzip/install/rehearsal.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_finish.h"
+#include "imageunzip/install/target_tail.h"
 
 /* Tell the user which sectors are zeros because they could not be read from the source. */
 static void
@@ -32,7 +32,7 @@ tell_tail(struct install *in, struct install_stats *s)
 	char sentence[WARNING_BYTES], what[400];
 	bool known = false;
 
-	if (tail_in_place(&in->place->target, &in->tail))
+	if (target_tail_in_place(&in->place->target, &in->tail))
 		return;
 	for (size_t i = 0; i < in->tail.n; i++) {
 		uint64_t n = in->tail_sectors[i];
@@ -87,8 +87,8 @@ complete(struct place *p, struct err *e)
 	unsigned wiped = 0;
 	/* What a delta does not store belongs to its base, and images of other tools may be
 	 * deltas. */
-	struct finish f = { .target = t,
-		.cover = &p->cover,
+	struct target_finish f = { .target = t,
+		.free_space = &p->free_space,
 		.known = all_known(p),
 		.ours = in->ours && !in->delta,
 		.sector_bytes = in->sector_bytes,
@@ -97,16 +97,17 @@ complete(struct place *p, struct err *e)
 		.tail_sectors = in->tail_sectors };
 
 	if (!dry && (install_check_written(p, e) != 0 || target_size(t, e) != 0 ||
-	                install_look_data(p, e) != 0 || tail_finish(t, &in->tail, e) != 0))
+	                install_recheck_data(p, e) != 0 || target_tail_finish(t,
+	                &in->tail, e) != 0))
 		return -1;
-	int rc = finish_target(&f, &wiped, e);
+	int rc = target_finish_all(&f, &wiped, e);
 	in->stale_wiped += wiped;
 	if (rc != 0 || dry)
 		return rc;
-	if (install_look_again(p, e) != 0 || resume_forget(&p->resume, e) != 0 ||
+	if (install_recheck_again(p, e) != 0 || resume_forget(&p->resume, e) != 0 ||
 	    followed_grow(t, &f.longer, e) != 0 || target_seal(t, e) != 0)
 		return -1;
-	finish_tell_kernel(t);
+	target_finish_tell_kernel(t);
 	/* This is for images that do not say how long they are. */
 	if (t->fresh)
 		install_tell_cut(in, disk_size_bytes(in->disk));

@@ -4,7 +4,7 @@
 
 #include "common/image/format/tiling.h"
 #include "common/image/read/image.h"
-#include "imageunzip/install/cover.h"
+#include "imageunzip/install/free_space.h"
 #include "imageunzip/install/gate.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/job.h"
@@ -39,7 +39,7 @@ struct place {
 	struct target target;
 	struct gate gate;
 	struct resume resume;
-	struct cover cover;   /* what was fed, and which free space is the image's */
+	struct free_space free_space;   /* what was fed, and which free space is the image's */
 	struct tiling tiling; /* of the chunks that were fed */
 	struct seen seen;     /* with --only */
 	uint32_t fed, passed; /* chunks */
@@ -185,14 +185,14 @@ int install_note_stored(struct place *, const struct ndz_header *, struct err *)
  * --tail must be possible (ERR_REFUSED). */
 int install_learn_tail(struct place *, const struct tail *, struct err *);
 
-/* install_look.c: */
+/* install_recheck.c: */
 /* Called when all data is written, before anything is corrected: look again at what was
  * written, and mend it if that can be done. ERR_IO: the disk does not hold it; the marker
  * stays, and a state names no chunk any more. */
-int install_look_data(struct place *, struct err *);
+int install_recheck_data(struct place *, struct err *);
 /* Called before the incomplete marker goes: the same without mending, if anything was
  * written since. */
-int install_look_again(struct place *, struct err *);
+int install_recheck_again(struct place *, struct err *);
 
 /* install_reach.c: */
 /* Compare with the target, once, how far the image reaches, as its chunk 0 says; if it

@@ -64,7 +64,7 @@ settle_place(struct place *p, struct err *e)
 		return -1;
 	target_set_only(&p->target, found);
 	if (state_slot_learn_one(&p->resume.slot, &all, e) != 0 ||
-	    cover_learn_one(&p->cover, &all, e) != 0)
+	    free_space_learn_one(&p->free_space, &all, e) != 0)
 		return -1;
 	return in->has_first ? open_place(p, &in->first, e) : 0;
 }

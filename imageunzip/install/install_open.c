@@ -39,7 +39,7 @@ static void
 place_free(struct place *p)
 {
 	resume_close(&p->resume);
-	cover_free(&p->cover);
+	free_space_free(&p->free_space);
 	tiling_free(&p->tiling);
 	gate_free(&p->gate);
 }
@@ -93,10 +93,10 @@ open_place(struct install *in, unsigned number, bool fresh, struct err *e)
 	in->n++;
 	p->resume.target = &p->target;
 	state_slot_init(&p->resume.slot);
-	cover_init(&p->cover);
+	free_space_init(&p->free_space);
 	tiling_init(&p->tiling);
-	p->target.cover = &p->cover;
-	cover_attach(&p->cover, &p->target);
+	p->target.free_space = &p->free_space;
+	free_space_attach(&p->free_space, &p->target);
 	gate_init(&p->gate, &p->target);
 	return 0;
 }

@@ -145,7 +145,7 @@ decode(void *self, struct proved *c, sink_decoded_fn *decoded, void *arg)
 static int
 hold(struct install_sink *s, struct proved *c, struct err *e)
 {
-	if (grow(&s->held, &s->held_cap, s->nheld, sizeof *s->held, "chunks", e) != 0) {
+	if (grow_array(&s->held, &s->held_cap, s->nheld, sizeof *s->held, "chunks", e) != 0) {
 		proved_free(c);
 		return -1;
 	}

@@ -8,9 +8,9 @@
 
 #include "common/image/format/reloc.h"
 #include "common/image/read/only.h"
-#include "imageunzip/install/cover.h"
-#include "imageunzip/install/moved.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/free_space.h"
+#include "imageunzip/install/moved_part.h"
+#include "imageunzip/install/target_tail.h"
 
 static bool
 relocates(const struct target *t, const struct ndz_header *h)
@@ -21,14 +21,14 @@ relocates(const struct target *t, const struct ndz_header *h)
 		if (maps_whole(t->maps, (struct range){ h->relocs[i].sector, 1 }, &to) &&
 		    reloc_changes(&h->relocs[i], t->slice))
 			return true;
-	return moved_looks_at(t, h);
+	return moved_part_looks_at(t, h);
 }
 
 /* Does the chunk have data of a tail that does not go to its own place? */
 static bool
 goes_elsewhere(const struct chunk *c, const struct target *t)
 {
-	return !tail_in_place(t, &c->ext.tail) &&
+	return !target_tail_in_place(t, &c->ext.tail) &&
 	       tail_touches(&c->ext.tail, c->h.regions, c->h.nregions);
 }
 
@@ -208,12 +208,12 @@ free_gaps(struct job *j, struct target *t, struct err *e)
 	if (t->fit != NULL)
 		return 0;
 	for (unsigned i = 0; i < h->nregions; i++) {
-		if (cover_fill(t->cover, t, from, h->regions[i].off, &j->owes, e) != 0 ||
+		if (free_space_fill(t->free_space, t, from, h->regions[i].off, &j->owes, e) != 0 ||
 		    (maps == &t->diverted && free_left(t, maps, h->regions[i], e) != 0))
 			return -1;
 		from = range_end(h->regions[i]);
 	}
-	return cover_fill(t->cover, t, from, h->lastsect, &j->owes, e);
+	return free_space_fill(t->free_space, t, from, h->lastsect, &j->owes, e);
 }
 
 bool

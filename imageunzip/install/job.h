@@ -33,7 +33,7 @@ struct job {
 	} how;
 	bool *same;       /* JOB_PACKED: fragments that the target has, or that are not wanted */
 	bool partial;     /* with `same`: only the bytes of the other fragments are here */
-	bool owes;        /* some of its free space waits to be filled (cover.h) */
+	bool owes;        /* some of its free space waits to be filled (free_space.h) */
 	uint64_t ticket;  /* the ticket of its last write */
 	struct ledger_parts parts; /* what was written of it, with --read-back */
 	struct job *next; /* the next job in flight */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "common/image/format/reloc.h"
-#include "imageunzip/install/moved.h"
+#include "imageunzip/install/moved_part.h"
 
 /* Is this sector of the image installed? */
 static bool
@@ -37,7 +37,7 @@ cursor_relocate(const struct cursor *c, uint8_t *data, size_t n, struct err *e)
 		if (reloc_apply(r, c->t->slice, data + off, n - off, e) != 0)
 			return -1;
 	}
-	moved_apply(c->t, c->h, c->raw_at, data, n);
+	moved_part_apply(c->t, c->h, c->raw_at, data, n);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* ledger.c: sums up digests of what is written to a target (ledger.h).  target.c notes
  * what it writes in the threads that write, resume.c what an earlier run has noted, and
- * look.c compares at the end, when all other threads are gone; a lock guards the struct.
+ * recheck.c compares at the end, when all other threads are gone; a lock guards the struct.
  * */
 #include "imageunzip/install/ledger.h"
 
@@ -226,7 +226,7 @@ page_of(struct ledger *l, uint64_t block, bool make, struct err *e)
 	if (!make)
 		return NULL;
 	struct page *p = calloc(1, sizeof *p);
-	if (p == NULL || grow(&l->pages, &l->pages_cap, l->npages, sizeof *l->pages,
+	if (p == NULL || grow_array(&l->pages, &l->pages_cap, l->npages, sizeof *l->pages,
 			     "digests of what is written", e) != 0) {
 		if (p == NULL)
 			err_nomem(e, "digests of what is written");
@@ -270,7 +270,7 @@ zone_of(struct ledger *l, uint64_t number, bool make)
 
 	if (at < l->nzones && l->zones[at].number == number)
 		return &l->zones[at];
-	if (!make || grow(&l->zones, &l->zones_cap, l->nzones, sizeof *l->zones,
+	if (!make || grow_array(&l->zones, &l->zones_cap, l->nzones, sizeof *l->zones,
 			 "digests of what is written", &none) != 0)
 		return NULL;
 	memmove(&l->zones[at + 1], &l->zones[at], (l->nzones - at) * sizeof *l->zones);
@@ -388,7 +388,7 @@ note_part(struct ledger_parts *parts, const struct ledger_part *p, struct err *e
 	             (last->has[0] & p->has[0]) != 0 || (last->has[1] & p->has[1]) != 0;
 
 	if (apart) {
-		if (grow(&parts->p, &parts->cap, parts->n, sizeof *parts->p,
+		if (grow_array(&parts->p, &parts->cap, parts->n, sizeof *parts->p,
 			"digests of what is written", e) != 0)
 			return -1;
 		parts->p[parts->n++] = *p;

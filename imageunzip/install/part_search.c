@@ -4,7 +4,7 @@
  *
  * Chunk 0 is asked for first, then the last one, which has the list of lost sectors, and
  * those with the tables of logical partitions; nothing is installed before all partitions
- * are known. Then each partition has its search (search.h), perhaps several searches, one
+ * are known. Then each partition has its search (chunk_search.h), perhaps several searches, one
  * after the other (enum part_phase), so a chunk that came before can be needed once more.
  * With --fit, chunk 0 and those with the table are asked for until there is a plan, and then
  * all chunks.
@@ -14,8 +14,8 @@
 
 #include "common/base/grow.h"
 #include "common/image/read/imgtable.h"
+#include "imageunzip/install/chunk_search.h"
 #include "imageunzip/install/install_impl.h"
-#include "imageunzip/install/search.h"
 
 /* The purpose of the chunks that are asked for. */
 enum part_phase {
@@ -29,7 +29,7 @@ enum part_phase {
 struct part {
 	struct place *place;
 	enum part_phase phase;
-	struct search find;
+	struct chunk_search find;
 	uint8_t *done; /* a bit for each chunk that has served the phase */
 	bool takes;    /* it takes the chunk that was learned from last */
 };
@@ -39,7 +39,7 @@ struct part_search {
 	struct range *spans; /* sectors of each chunk; len 0: not known */
 	uint8_t *asked;      /* a bit for each chunk that is to come */
 	bool finding;        /* `find` looks for `sector` of the table */
-	struct search find;
+	struct chunk_search find;
 	uint64_t sector;
 	uint32_t *wants; /* given out by install_wants(), the last first */
 	size_t nwants, wants_cap;
@@ -127,7 +127,7 @@ want(struct part_search *x, uint32_t chunk, struct err *e)
 {
 	if (has_bit(x->asked, chunk))
 		return 0;
-	if (grow(&x->wants, &x->wants_cap, x->nwants, sizeof *x->wants,
+	if (grow_array(&x->wants, &x->wants_cap, x->nwants, sizeof *x->wants,
 		"the search for the partitions", e) != 0)
 		return -1;
 	x->wants[x->nwants++] = chunk;
@@ -137,19 +137,19 @@ want(struct part_search *x, uint32_t chunk, struct err *e)
 
 /* Begin a search, and note the sectors of all chunks that came so far. */
 static void
-begin(const struct part_search *x, struct search *s, struct range sectors)
+begin(const struct part_search *x, struct chunk_search *s, struct range sectors)
 {
-	search_begin(s, x->nchunks, sectors);
+	chunk_search_begin(s, x->nchunks, sectors);
 	for (uint32_t i = 0; i < x->nchunks; i++)
 		if (x->spans[i].len != 0)
-			search_note(s, i, x->spans[i]);
+			chunk_search_note(s, i, x->spans[i]);
 }
 
 static int
-want_probes(struct part_search *x, const struct search *s, struct err *e)
+want_probes(struct part_search *x, const struct chunk_search *s, struct err *e)
 {
-	uint32_t probes[SEARCH_PROBES];
-	unsigned n = search_probe(s, probes);
+	uint32_t probes[CHUNK_SEARCH_PROBES];
+	unsigned n = chunk_search_probe(s, probes);
 
 	for (unsigned i = 0; i < n; i++)
 		if (want(x, probes[i], e) != 0)
@@ -170,8 +170,8 @@ find_table(struct install *in, struct err *e)
 			begin(x, &x->find, (struct range){ sector, 1 });
 		x->finding = true;
 		x->sector = sector;
-		if (!search_is_empty(&x->find))
-			return search_next(&x->find, &chunk)
+		if (!chunk_search_is_empty(&x->find))
+			return chunk_search_next(&x->find, &chunk)
 			           ? want(x, chunk, e)
 			           : want_probes(x, &x->find, e);
 		if (install_cannot(in, sector, e) != 0)
@@ -238,13 +238,13 @@ is_there(const struct part *p, uint32_t chunk)
 static int
 want_some(struct part_search *x, struct part *p, bool *idle, struct err *e)
 {
-	uint32_t chunk, probes[SEARCH_PROBES];
+	uint32_t chunk, probes[CHUNK_SEARCH_PROBES];
 
-	while (search_next(&p->find, &chunk))
+	while (chunk_search_next(&p->find, &chunk))
 		if (!has_bit(p->done, chunk) && !is_there(p, chunk) &&
 		    want(x, chunk, e) != 0)
 			return -1;
-	*idle = search_probe(&p->find, probes) == 0;
+	*idle = chunk_search_probe(&p->find, probes) == 0;
 	for (uint64_t i = p->find.from; i != 0 && i < p->find.to; i++)
 		*idle &= has_bit(p->done, (uint32_t)(i - 1));
 	return want_probes(x, &p->find, e);
@@ -275,7 +275,7 @@ use(struct part_search *x, struct part *p, uint32_t number, const struct ndz_hea
 	p->takes = false;
 	if (p->phase == PART_WAITS)
 		return 0;
-	search_note(&p->find, number, x->spans[number]);
+	chunk_search_note(&p->find, number, x->spans[number]);
 	if (only_fits(p->place, only_stored_end(h, p->place->target.only), e) != 0)
 		return -1;
 	if (!only_touches(h, p->find.want) || has_bit(p->done, number))
@@ -316,7 +316,7 @@ part_search_learn(
 	    want(x, x->nchunks - 1, e) != 0)
 		return -1;
 	if (x->finding)
-		search_note(&x->find, number, x->spans[number]);
+		chunk_search_note(&x->find, number, x->spans[number]);
 	if (find_table(in, e) != 0)
 		return -1;
 	if (install_fits(in) && install_plan(in) != NULL)

@@ -27,7 +27,7 @@ static uint64_t
 stretch_of_place(struct place *p, uint64_t sector, uint64_t stop, uint64_t *from)
 {
 	const struct target *t = &p->target;
-	struct rangeset *s = &p->cover.stored;
+	struct rangeset *s = &p->free_space.stored;
 	uint64_t at = sector - t->slice.off, len = stop - sector;
 
 	rangeset_seal(s); /* the disk is read between chunks, too */
@@ -297,11 +297,11 @@ find_areas(
 	areas_init(&areas);
 	rangeset_init(&stored);
 	int rc = t->fit != NULL
-	             ? fit_areas(t->fit, &p->cover, &areas, e)
-	             : cover_areas(&p->cover, t, d, p->in->sector_bytes, NULL, &areas, e);
+	             ? fit_areas(t->fit, &p->free_space, &areas, e)
+	             : free_space_areas(&p->free_space, t, d, p->in->sector_bytes, NULL, &areas, e);
 	f->table = rc == 1;
 	if (rc >= 0)
-		rc = rangeset_add_shifted(&stored, &p->cover.stored, t->slice.off, e);
+		rc = rangeset_add_shifted(&stored, &p->free_space.stored, t->slice.off, e);
 	rangeset_seal(&stored);
 	f->stored += rangeset_total(&stored);
 	if (rc == 0)
@@ -454,7 +454,7 @@ needed(const struct install *in)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < in->n; i++) {
-		const struct rangeset *s = &in->place[i].cover.stored;
+		const struct rangeset *s = &in->place[i].free_space.stored;
 		size_t n = rangeset_count(s);
 		sum += n > 0 ? range_end(rangeset_get(s, n - 1)) : 0;
 	}

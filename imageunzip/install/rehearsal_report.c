@@ -40,15 +40,15 @@ print_part(const struct install_config *cfg, const struct rehearsal_found *f,
 		snprintf(name, sizeof name, "  inside it");
 	else if (p->number != 0)
 		snprintf(name, sizeof name, "partition %u", p->number);
-	say(stdout, "%s, sectors %" PRIu64 "-%" PRIu64 " (%s)", name, p->sectors.off,
+	say_text(stdout, "%s, sectors %" PRIu64 "-%" PRIu64 " (%s)", name, p->sectors.off,
 	    range_end(p->sectors) - 1, size_text(p->sectors.len, size, sizeof size));
 	if (!f->whole)
-		say(stdout, "\n");
+		say_text(stdout, "\n");
 	else if (p->left_out && !f->fresh && f->kind != DISK_STREAM)
-		say(stdout, ": the image stores nothing of it, so it %s\n",
+		say_text(stdout, ": the image stores nothing of it, so it %s\n",
 		    cfg->zero_all ? "is zeroed" : "keeps all its bytes");
 	else
-		say(stdout, ": %s of data, free space %s\n",
+		say_text(stdout, ": %s of data, free space %s\n",
 		    size_text(p->stored, stored, sizeof stored), free_space(cfg, f));
 }
 
@@ -57,15 +57,15 @@ print_image(const struct rehearsal_found *f, const char *image)
 {
 	char a[32], b[32];
 
-	say(stdout, "%s: %u chunks", image, f->chunks);
+	say_text(stdout, "%s: %u chunks", image, f->chunks);
 	if (f->whole)
-		say(stdout, ", %s of data, needs %s", size_text(f->stored, a, sizeof a),
+		say_text(stdout, ", %s of data, needs %s", size_text(f->stored, a, sizeof a),
 		    size_text(f->needed, b, sizeof b));
 	if (f->image_bytes != 0)
-		say(stdout, ", of %s", human_bytes(f->image_bytes, a, sizeof a));
+		say_text(stdout, ", of %s", human_bytes(f->image_bytes, a, sizeof a));
 	if (f->filesystems[0] != '\0')
-		say(stdout, ", filesystems: %s", f->filesystems);
-	say(stdout, "\n");
+		say_text(stdout, ", filesystems: %s", f->filesystems);
+	say_text(stdout, "\n");
 }
 
 void
@@ -74,27 +74,27 @@ rehearsal_print(const struct rehearsal_found *f, const struct install_config *cf
 {
 	char text[32];
 
-	say(stdout, "dry run: nothing was written\n");
+	say_text(stdout, "dry run: nothing was written\n");
 	print_image(f, image);
 	if (f->target_bytes != UINT64_MAX)
-		say(stdout, "%s: has %s\n", target,
+		say_text(stdout, "%s: has %s\n", target,
 		    human_bytes(f->target_bytes, text, sizeof text));
 	else
-		say(stdout, "%s: %s\n", target,
+		say_text(stdout, "%s: %s\n", target,
 		    f->replaces ? "the existing file is replaced by a new one"
 		    : f->fresh  ? "a new file is made"
 				: "the target receives every byte in order");
 	if (!f->whole && f->target_bytes < f->image_bytes)
-		say(stdout,
+		say_text(stdout,
 		    "the target is smaller than the source of the image: it is refused "
 		    "if the image stores anything behind the end of the target\n");
 	if (!f->table)
-		say(stdout, "the partition table %s\n",
+		say_text(stdout, "the partition table %s\n",
 		    f->whole ? "cannot be read" : "is not known from chunk 0 alone");
 	for (size_t i = 0; i < f->nparts; i++)
 		print_part(cfg, f, &f->parts[i]);
 	if (f->outside > 0)
-		say(stdout, "outside of these: %s of data\n",
+		say_text(stdout, "outside of these: %s of data\n",
 		    size_text(f->outside, text, sizeof text));
 }
 

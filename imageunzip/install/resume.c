@@ -12,7 +12,7 @@
 #include "common/base/zero.h"
 #include "common/image/read/only.h"
 #include "imageunzip/install/fit.h"
-#include "imageunzip/install/tail.h"
+#include "imageunzip/install/target_tail.h"
 
 /* The state is not placed near either end, where boot loaders and tables lie. */
 enum { EDGE_SECTORS = 2048 };
@@ -410,7 +410,7 @@ resume_note(struct resume *r, const struct job *j, struct err *e)
 	if (r->state == NULL)
 		return 0;
 	if (j->number != 0 && j->at->firstsect >= BOOT_AREA_SECTORS && !j->owes &&
-	    tail_in_place(t, &j->c.ext.tail)) {
+	    target_tail_in_place(t, &j->c.ext.tail)) {
 		if (t->cfg->read_back &&
 		    state_keep(r->state, j->number, &j->parts, e) != 0)
 			return -1;

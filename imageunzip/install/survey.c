@@ -1,7 +1,7 @@
 /* survey.c: finds what can be known of an image before its data is read. imageunzip calls
  * this, in its main thread, before the target is opened. */
 #include "common/image/format/tiling.h"
-#include "imageunzip/install/from.h"
+#include "imageunzip/install/install_from.h"
 
 /* Leave the tail out of the sectors that the target must have: whether the tail goes
  * there is decided, and checked, when chunk 0 is fed. */

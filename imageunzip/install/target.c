@@ -517,16 +517,16 @@ target_fix(struct target *t, uint64_t at, const void *data, size_t n, struct err
 }
 
 int
-target_look(struct target *t, struct looked *k, struct err *e)
+target_recheck(struct target *t, struct recheck *k, struct err *e)
 {
 	struct boot_area *h = &t->boot_area;
 	bool stands;
 
-	*k = (struct looked){ .wraps = 0 };
+	*k = (struct recheck){ .wraps = 0 };
 	if (t->ledger == NULL)
 		return 0;
 	t->touched = false;
-	if (disk_sync(t->disk, e) != 0 || look_again(t->ledger, t->disk, k, e) != 0 ||
+	if (disk_sync(t->disk, e) != 0 || recheck_all(t->ledger, t->disk, k, e) != 0 ||
 	    boot_area_is_marked(h, &stands, e) != 0)
 		return -1;
 	struct range marker = { h->at / SECTOR_BYTES, BOOT_AREA_SECTORS };

@@ -12,9 +12,9 @@
 #include "common/target/boot_area.h"
 #include "imageunzip/install/install.h"
 #include "imageunzip/install/ledger.h"
-#include "imageunzip/install/look.h"
+#include "imageunzip/install/recheck.h"
 
-struct cover;
+struct free_space;
 struct fit;
 struct disk_hold;
 
@@ -44,7 +44,7 @@ struct target {
 	struct boot_area boot_area;
 	struct flight *flight;      /* direct writes, or NULL */
 	struct ledger *ledger;      /* what was written where; NULL: it cannot be read */
-	_Atomic bool touched;       /* it was written since target_look() */
+	_Atomic bool touched;       /* it was written since target_recheck() */
 	uint32_t *fill;             /* TARGET_FILL_BYTES of the pattern, or NULL */
 	uint64_t stream_at;         /* for streams: the sectors written so far */
 	_Atomic uint64_t end_bytes; /* bytes that a fresh file must have, at least */
@@ -57,7 +57,7 @@ struct target {
 	_Atomic uint64_t reserved_off, reserved_len;
 	bool stores_last; /* --grow: the image says to store something of that partition */
 	const struct fit *fit; /* the plan of --fit; borrowed; NULL: there is none */
-	struct cover *cover; /* which free space is the image's; borrowed */
+	struct free_space *free_space; /* which free space is the image's; borrowed */
 	/* Sectors that are never filled: something was moved there; len 0: none. */
 	_Atomic uint64_t spared_off, spared_len;
 };
@@ -123,8 +123,8 @@ int target_size(struct target *, struct err *);
  * image; they are compared with --read-back. */
 int target_fix(struct target *, uint64_t at, const void *, size_t, struct err *);
 /* Flush, and look again at what was written: all of it with --read-back, else a few
- * places; and at the incomplete marker. look_free(). Errors of flushing and reading. */
-int target_look(struct target *, struct looked *, struct err *);
+ * places; and at the incomplete marker. recheck_free(). Errors of flushing and reading. */
+int target_recheck(struct target *, struct recheck *, struct err *);
 /* What was written is not there: the marker stands, and knows of no state. */
 void target_doubt(struct target *);
 /* Called when nothing else is left to do: flush, write the first 4 KiB, flush.  When that

@@ -1,5 +1,5 @@
 /* target_view.c: a disk that shows the target as it will be when it is complete.
- * finish.c makes one at the end of an installation, when all other threads are gone. */
+ * target_finish.c makes one at the end of an installation, when all other threads are gone. */
 #include "imageunzip/install/target_view.h"
 
 #include <errno.h>

@@ -26,7 +26,8 @@ struct capture_to {
 	int (*take)(void *taker, const void *chunk, struct err *);
 	void *taker;
 	int level; /* of deflate, where the user wants none; 0: the usual one */
-	const struct known *known; /* finds data that was compressed before; NULL: nothing */
+	/* finds data that was compressed before; NULL: nothing */
+	const struct precompressed *known;
 };
 
 struct capture_stats {

@@ -105,7 +105,7 @@ estimate_parts(
 }
 
 int
-estimate(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
+estimate_layout(struct layout *l, struct disk *d, const struct capture_what *o, struct err *e)
 {
 	static struct sampler s;
 	struct rangeset rest;

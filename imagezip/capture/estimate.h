@@ -9,6 +9,6 @@
 
 /* Fill in image_bytes of the layout and of every partition. ERR_USAGE: the source cannot
  * be read twice. */
-int estimate(struct layout *, struct disk *, const struct capture_what *, struct err *);
+int estimate_layout(struct layout *, struct disk *, const struct capture_what *, struct err *);
 
 #endif /* IMAGEZIP_CAPTURE_ESTIMATE_H */

@@ -8,7 +8,7 @@
 
 #include "common/disk/ptable.h"
 #include "common/layout/boot_place.h"
-#include "imagezip/shrink/shown.h"
+#include "imagezip/shrink/composite.h"
 #include "imagezip/shrink/shrink_fs.h"
 #include "imagezip/shrink/stays.h"
 
@@ -22,7 +22,7 @@ enum {
 struct shrink {
 	struct disk *source; /* borrowed */
 	const struct shrink_how *how; /* borrowed */
-	struct shown *shown;
+	struct composite *composite;
 	struct disk *smaller; /* NULL: not open */
 	struct shrink_result result;
 	/* One for each part of the result. */
@@ -223,13 +223,13 @@ show(struct shrink *s, unsigned first, struct err *e)
 	struct range begin = { 0, first < s->result.nparts ? s->result.parts[first].was.off
 		                                           : s->result.was_sectors };
 
-	if (shown_begin(&s->shown, disk_name(s->source), e) != 0 ||
-	    shown_add(s->shown, begin, s->source, 0, e) != 0)
+	if (composite_begin(&s->composite, disk_name(s->source), e) != 0 ||
+	    composite_add(s->composite, begin, s->source, 0, e) != 0)
 		return -1;
 	for (unsigned i = first; i < s->result.nparts; i++) {
 		struct shrink_part *p = &s->result.parts[i];
 		struct disk *small = s->fs[i].disk;
-		if (shown_add(s->shown, p->is, small != NULL ? small : s->source,
+		if (composite_add(s->composite, p->is, small != NULL ? small : s->source,
 			small != NULL ? 0 : p->was.off, e) != 0)
 			return -1;
 	}
@@ -237,11 +237,11 @@ show(struct shrink *s, unsigned first, struct err *e)
 }
 
 static int
-tell_places(struct shrink *s, struct disk *shown, struct err *e)
+tell_places(struct shrink *s, struct disk *composite, struct err *e)
 {
 	for (unsigned i = 0; i < s->result.nparts; i++) {
 		const struct shrink_part *p = &s->result.parts[i];
-		if (p->is.off != p->was.off && boot_place_adapt(shown, p->was, p->is, e) != 0)
+		if (p->is.off != p->was.off && boot_place_adapt(composite, p->was, p->is, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -249,7 +249,7 @@ tell_places(struct shrink *s, struct disk *shown, struct err *e)
 
 /* Write the table for the new places, where any is new. */
 static int
-place(struct shrink *s, const struct ptable *t, struct disk *shown, struct err *e)
+place(struct shrink *s, const struct ptable *t, struct disk *composite, struct err *e)
 {
 	struct ptable_place places[PTABLE_PARTS_MAX];
 	bool changed = false;
@@ -261,20 +261,20 @@ place(struct shrink *s, const struct ptable *t, struct disk *shown, struct err *
 	}
 	if (!changed)
 		return 0;
-	return ptable_place(shown, s->source, t, places, s->result.nparts, e) == 0
-	           ? tell_places(s, shown, e)
+	return ptable_place(composite, s->source, t, places, s->result.nparts, e) == 0
+	           ? tell_places(s, composite, e)
 	           : -1;
 }
 
 /* End the disk behind its last partition. */
 static int
-cut(struct shrink *s, struct disk *shown, struct err *e)
+cut(struct shrink *s, struct disk *composite, struct err *e)
 {
 	struct ptable t;
-	int rc = ptable_read(&t, shown, e);
+	int rc = ptable_read(&t, composite, e);
 
 	if (rc == 0)
-		rc = ptable_cut(shown, &t, 0, 0, &s->result.is_sectors, e);
+		rc = ptable_cut(composite, &t, 0, 0, &s->result.is_sectors, e);
 	ptable_free(&t);
 	if (s->result.is_sectors > s->result.was_sectors)
 		s->result.is_sectors = s->result.was_sectors;
@@ -285,20 +285,21 @@ cut(struct shrink *s, struct disk *shown, struct err *e)
 static int
 write_table(struct shrink *s, const struct ptable *t, struct err *e)
 {
-	struct disk *shown;
+	struct disk *composite;
 	struct err ignored;
 
 	if (t->kind == PTABLE_NONE) {
 		s->result.is_sectors = s->result.parts[0].is.len;
 		return 0;
 	}
-	if (shown_open(&shown, s->shown, s->result.was_sectors, disk_sector_bytes(s->source),
+	if (composite_open(&composite, s->composite, s->result.was_sectors,
+	    disk_sector_bytes(s->source),
 		e) != 0)
 		return -1;
-	int rc = place(s, t, shown, e);
+	int rc = place(s, t, composite, e);
 	if (rc == 0)
-		rc = cut(s, shown, e);
-	disk_close(shown, &ignored); /* what was written is in memory */
+		rc = cut(s, composite, e);
+	disk_close(composite, &ignored); /* what was written is in memory */
 	return rc;
 }
 
@@ -323,7 +324,7 @@ shrink_table(struct shrink *s, struct ptable *t, struct err *e)
 	pack(s, first);
 	if (show(s, first, e) != 0 || write_table(s, t, e) != 0)
 		return -1;
-	return shown_open(&s->smaller, s->shown, s->result.is_sectors,
+	return composite_open(&s->smaller, s->composite, s->result.is_sectors,
 	    disk_sector_bytes(s->source), e);
 }
 
@@ -381,7 +382,7 @@ shrink_end(struct shrink *s)
 		return;
 	if (s->smaller != NULL)
 		disk_close(s->smaller, &ignored);
-	shown_end(s->shown);
+	composite_end(s->composite);
 	for (unsigned i = 0; i < s->result.nparts; i++)
 		shrink_fs_end(&s->fs[i]);
 	free(s);

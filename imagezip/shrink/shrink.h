@@ -1,7 +1,7 @@
 /* shrink.h: a disk as it would be if it were only as large as its files need (--shrink).  The
  * disk itself is not changed: each filesystem's tool works on a copy-on-write view of it
  * (view.h), and a partition that moves is a piece of the source or of a view that is shown at
- * another place (shown.h). */
+ * another place (composite.h). */
 #ifndef IMAGEZIP_SHRINK_SHRINK_H
 #define IMAGEZIP_SHRINK_SHRINK_H
 

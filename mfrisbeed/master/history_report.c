@@ -47,10 +47,12 @@ print_image(void *arg, sqlite3_stmt *s, struct err *e)
 
 	(void)e;
 	if ((*rows)++ == 0)
-		say(stdout, "%-24s %6s %6s %6s %6s %6s %7s %8s  %s\n", "image", "loads", "done",
+		say_text(stdout, "%-24s %6s %6s %6s %6s %6s %7s %8s  %s\n", "image",
+		    "loads", "done",
 		    "failed", "left", "gone", "stopped", "seconds", "the last one began");
 	human_time(number_of(s, I_LAST), when, sizeof when);
-	say(stdout, "%-24s %6llu %6llu %6llu %6llu %6llu %7llu %8.1f  %s\n", text_of(s, I_IMAGE),
+	say_text(stdout, "%-24s %6llu %6llu %6llu %6llu %6llu %7llu %8.1f  %s\n",
+	    text_of(s, I_IMAGE),
 	    (unsigned long long)number_of(s, I_LOADS),
 	    (unsigned long long)number_of(s, I_DONE),
 	    (unsigned long long)number_of(s, I_FAILED),
@@ -70,10 +72,10 @@ print_failure(void *arg, sqlite3_stmt *s, struct err *e)
 
 	(void)e;
 	if ((*rows)++ == 0)
-		say(stdout, "what did not end well, the latest first:\n");
+		say_text(stdout, "what did not end well, the latest first:\n");
 	human_time(number_of(s, E_AT), when, sizeof when);
 	const char *node = text_of(s, E_NODE);
-	say(stdout, "%s  %s of %s%s%s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
+	say_text(stdout, "%s  %s of %s%s%s%s%s: %s after %.1f s%s%s\n", when, text_of(s, E_KIND),
 	    text_of(s, E_IMAGE), node[0] != '\0' ? ", node " : "", node, text_of(s, E_HOST)[0] != '\0' ? ", host " : "",
 	    text_of(s, E_HOST), text_of(s, E_OUTCOME), sqlite3_column_double(s, E_SECONDS),
 	    why[0] != '\0' ? ": " : "", why);
@@ -88,7 +90,7 @@ print(struct db *db, struct err *e)
 	if (db_each(db, images_text, print_image, &images, e) != 0)
 		return -1;
 	if (images == 0)
-		say(stdout, "nothing was loaded yet\n");
+		say_text(stdout, "nothing was loaded yet\n");
 	return db_each(db, failures_text, print_failure, &failures, e);
 }
 

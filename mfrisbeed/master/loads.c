@@ -9,7 +9,7 @@
  * that is longer than its server has seen the client, the server was restarted, and
  * the client's number counts. */
 static void
-note(const struct loads *l, const struct said_client *c, enum history_outcome how,
+note(const struct loads *l, const struct session_stats_client *c, enum history_outcome how,
     uint64_t began_us, uint64_t ended_us)
 {
 	bool told = how != HISTORY_GONE;
@@ -28,7 +28,7 @@ note(const struct loads *l, const struct said_client *c, enum history_outcome ho
 }
 
 void
-loads_note(void *arg, const struct said_client *c)
+loads_note(void *arg, const struct session_stats_client *c)
 {
 	struct loads *l = arg;
 

@@ -13,6 +13,6 @@ struct loads {
 
 /* Notes the last load of a client, when it has ended since the last look; when a
  * client has ended two loads since then, only the last one.  arg: a struct loads. */
-void loads_note(void *arg, const struct said_client *);
+void loads_note(void *arg, const struct session_stats_client *);
 
 #endif /* MFRISBEED_MASTER_LOADS_H */

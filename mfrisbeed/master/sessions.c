@@ -572,7 +572,7 @@ note_failure(const struct slot *at, const struct err *why)
 /* A session has ended.  One whose image did not arrive whole from the parent, and one that was
  * killed, is begun again. */
 static void
-end(struct slot *at, const struct starter_news *n, const struct said *s)
+end(struct slot *at, const struct starter_news *n, const struct session_stats *s)
 {
 	bool failed = n->killed || n->status != 0;
 
@@ -597,7 +597,8 @@ end(struct slot *at, const struct starter_news *n, const struct said *s)
 
 /* A session could not be begun. */
 static void
-fail(struct sessions *x, struct slot *at, const struct starter_news *n, const struct said *s)
+fail(struct sessions *x, struct slot *at, const struct starter_news *n,
+    const struct session_stats *s)
 {
 	if (s->err.kind != ERR_NONE)
 		at->err = s->err;
@@ -614,7 +615,7 @@ static void
 on_end(struct sessions *x, struct slot *at, const struct starter_news *n)
 {
 	bool again = n->killed || (n->status != 0 && at->entry.at_parent) || at->renewed;
-	struct said said;
+	struct session_stats said;
 
 	x->changes++;
 	budget_forget(x->budget, n->pid);
@@ -700,7 +701,7 @@ sessions_deadline(const struct sessions *x)
 static bool
 look(struct slot *at, uint64_t now_us)
 {
-	struct said said;
+	struct session_stats said;
 
 	if (now_us < at->look_us)
 		return false;

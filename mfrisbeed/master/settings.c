@@ -63,7 +63,7 @@ take_image(void *arg, const struct statement *l, struct err *e)
 		if (strcmp(s->images[i].name, l->words[1]) == 0)
 			return err_set(
 			    e, ERR_USAGE, "image %s is named twice", l->words[1]);
-	if (grow(&s->images, &s->image_cap, s->nimages, sizeof x, "the settings", e) != 0)
+	if (grow_array(&s->images, &s->image_cap, s->nimages, sizeof x, "the settings", e) != 0)
 		return -1;
 	x.in_store = strncmp(place, in_store, sizeof in_store - 1) == 0;
 	if (set_text(&x.name, l->words[1], e) != 0)
@@ -169,7 +169,7 @@ take_allow(void *arg, const struct statement *l, struct err *e)
 	if (first == 2)
 		r.load = true;
 	if (allow_add(&r.net, l->words[1], e) != 0 ||
-	    grow(&s->rules, &s->rule_cap, s->nrules, sizeof r, "the settings", e) != 0)
+	    grow_array(&s->rules, &s->rule_cap, s->nrules, sizeof r, "the settings", e) != 0)
 		return -1;
 	r.names = calloc(l->n - first + 1, sizeof *r.names);
 	if (r.names == NULL)

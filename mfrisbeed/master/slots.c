@@ -212,14 +212,15 @@ slot_start(struct slot *x, struct err *e)
 }
 
 void
-slot_look(struct slot *x, bool over, struct said *out)
+slot_look(struct slot *x, bool over, struct session_stats *out)
 {
 	struct loads l = { .of = x, .over = over, .last = x->noted };
 	char path[PATH_BYTES];
 	struct err e;
 
-	*out = (struct said){ .serves = false };
-	if (slot_said_file(x, path, &e) == 0 && said_read(path, out, loads_note, &l, &e) != 0 &&
+	*out = (struct session_stats){ .serves = false };
+	if (slot_said_file(x, path, &e) == 0 && session_stats_read(path, out, loads_note,
+	    &l, &e) != 0 &&
 	    e.kind != ERR_ABSENT)
 		log_warn("%s", e.text);
 	x->noted = l.last;
@@ -248,7 +249,7 @@ slot_has_options(const struct sessions_options *o)
 }
 
 void
-slot_started(struct slot *x, const struct said *s)
+slot_started(struct slot *x, const struct session_stats *s)
 {
 	char addr[ADDR_TEXT_MAX];
 

@@ -5,7 +5,7 @@
 #include "common/base/path.h"
 #include "frisbeed/serve/budget.h"
 #include "mfrisbeed/master/history.h"
-#include "mfrisbeed/master/said.h"
+#include "mfrisbeed/master/session_stats.h"
 #include "mfrisbeed/master/sessions.h"
 
 enum { SLOTS_MAX = STARTER_IDS }; /* as many as `group` has addresses by default */
@@ -29,7 +29,7 @@ struct slot {
 	uint64_t began_us; /* when that began */
 	uint64_t look_us;  /* when its statistics are read next */
 	uint32_t noted;    /* the last load of that process that the history has */
-	struct said said;  /* what it has said last */
+	struct session_stats said;  /* what it has said last */
 	struct err err;    /* SESSIONS_FAILED: why */
 	struct sessions_options options;
 	char holder[SESSIONS_HOLDERS][SESSIONS_HOLDER_BYTES]; /* empty: nobody */
@@ -61,9 +61,9 @@ int slot_start(struct slot *, struct err *);
 int slot_begin(struct slot *, struct err *);
 /* Reads what its process says of itself, and notes loads.  over: it has ended, and
  * with it all loads.  *out is all zeros when it has said nothing. */
-void slot_look(struct slot *, bool over, struct said *out);
+void slot_look(struct slot *, bool over, struct session_stats *out);
 /* The session can be joined now. */
-void slot_started(struct slot *, const struct said *);
+void slot_started(struct slot *, const struct session_stats *);
 /* Is it held? */
 bool slot_is_held(const struct slot *);
 /* Has it any options? */

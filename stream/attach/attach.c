@@ -114,7 +114,7 @@ find_plugin(void)
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-		if (beside(path, sizeof path, places[i]))
+		if (beside_find(path, sizeof path, places[i]))
 			return strdup(path);
 	return strdup("ndz");
 }

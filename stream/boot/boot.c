@@ -282,7 +282,7 @@ copy_module(const struct kernel *k, struct cpio *to, const char *path, struct er
 
 	int rc = read_own(k, path, &b, e);
 	if (rc == 0)
-		rc = unpack(&b, FILE_BYTES_MAX, path, e);
+		rc = unpack_module(&b, FILE_BYTES_MAX, path, e);
 	snprintf(plain, sizeof plain, "%.300s", path);
 	plain[modules_plain(plain, strlen(plain))] = '\0';
 	if (rc == 0)

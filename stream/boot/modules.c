@@ -31,7 +31,7 @@ add_line(struct modules *m, char *line, struct err *e)
 
 	if (colon == NULL || colon == line)
 		return err_set(e, ERR_FORMAT, "modules.dep: \"%.60s\" is no line of it", line);
-	if (grow(&m->list, &m->cap, m->n, sizeof *m->list, "modules.dep", e) != 0)
+	if (grow_array(&m->list, &m->cap, m->n, sizeof *m->list, "modules.dep", e) != 0)
 		return -1;
 	*colon = '\0';
 	m->list[m->n++] = (struct module){ .path = line, .needs = colon + 1 };

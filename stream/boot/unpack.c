@@ -111,7 +111,7 @@ into(struct buf *out, const struct format *f, const struct buf *b, size_t most)
 }
 
 int
-unpack(struct buf *b, size_t most_bytes, const char *path, struct err *e)
+unpack_module(struct buf *b, size_t most_bytes, const char *path, struct err *e)
 {
 	const struct format *f = format_of(b);
 	struct buf out = { 0 };

@@ -11,6 +11,6 @@
  * stay as they are.  What they are is known from their first bytes.  `path` is for the sentence.
  * ERR_FORMAT: they are damaged; ERR_UNSUPPORTED: they hold more than most_bytes, or this program
  * was built without zstd; ERR_NOMEM. */
-int unpack(struct buf *b, size_t most_bytes, const char *path, struct err *);
+int unpack_module(struct buf *b, size_t most_bytes, const char *path, struct err *);
 
 #endif /* STREAM_BOOT_UNPACK_H */

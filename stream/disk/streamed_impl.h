@@ -133,20 +133,20 @@ int cut_off_goes_on(struct streamed *, struct err *);
 int clear_free(struct streamed *, struct err *);
 int clear_stale(struct streamed *, struct err *);
 
-/* earlier.c: what was on a disk that has no marker?  boot: its boot area.  All return 0, or
+/* streamed_before.c: what was on a disk that has no marker?  boot: its boot area.  All return 0, or
  * ERR_REFUSED; the first two also errors of reading. */
 
 /* This header says that a disk of this size is complete.  If it names another identity, the disk is
  * the same all the same where it has what the image stores, which is told.  ERR_REFUSED: that was
  * another disk.  Errors of reading. */
-int earlier_check_disk(
+int streamed_before_check_disk(
     struct streamed *, const uint8_t *boot, const struct table_header *, struct err *);
 /* There is no header at byte table_at of the disk, where a complete disk has one.  ERR_REFUSED: a
  * partition is there now, and the disk is one that became what the image holds, or a copy of it. */
-int earlier_check_place(
+int streamed_before_check_place(
     struct streamed *, const uint8_t *boot, uint64_t table_at, struct err *);
 /* This header says that a disk of another size is complete.  ERR_REFUSED: that was this disk. */
-int earlier_check_size(
+int streamed_before_check_size(
     struct streamed *, const uint8_t *boot, const struct table_header *, struct err *);
 
 /* fetch.c */

@@ -558,15 +558,15 @@ is_complete(struct opening *o, struct err *e)
 	if (there < 0)
 		return -1;
 	if (!there && d->cfg.table == NULL)
-		return earlier_check_place(d, o->boot_area.bytes, o->table.at_bytes, e);
+		return streamed_before_check_place(d, o->boot_area.bytes, o->table.at_bytes, e);
 	if (!there || !h.complete || memcmp(h.image, o->image, sizeof h.image) != 0)
 		return 0;
 	if (h.disk_bytes != o->shown_bytes)
-		return earlier_check_size(d, o->boot_area.bytes, &h, e);
+		return streamed_before_check_size(d, o->boot_area.bytes, &h, e);
 	use_maps_of(d, &h);
 	if (stored_place(d, e) != 0)
 		return -1;
-	return earlier_check_disk(d, o->boot_area.bytes, &h, e) == 0 ? 1 : -1;
+	return streamed_before_check_disk(d, o->boot_area.bytes, &h, e) == 0 ? 1 : -1;
 }
 
 /* Serve a disk on which nothing is absent, and whose first bytes are in their place. */

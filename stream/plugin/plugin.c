@@ -19,7 +19,7 @@
 #include "common/image/format/opener.h"
 #include "stream/export/export.h"
 #include "stream/export/patience.h"
-#include "stream/plugin/said.h"
+#include "stream/plugin/plugin_log.h"
 #include "stream/plugin/streaming.h"
 #include "stream/plugin/watch.h"
 #include "stream/sources/place.h"
@@ -51,7 +51,7 @@ int ndz_debug_tables;
 static int
 fail(const struct err *e)
 {
-	said(e->text);
+	plugin_log_print(e->text);
 	nbdkit_set_error(e->kind == ERR_NOMEM       ? ENOMEM
 	                 : e->kind == ERR_CANCELLED ? ESHUTDOWN
 	                 : e->kind == ERR_REFUSED   ? EPERM
@@ -165,7 +165,7 @@ warn(const char *sentence)
 	char text[600];
 
 	snprintf(text, sizeof text, "warning: %s", sentence);
-	said(text);
+	plugin_log_print(text);
 }
 
 /* Check whether the sources are there, and read nothing more. */
@@ -202,7 +202,7 @@ open_streaming(struct patience *patience, struct err *e)
 static int
 open_export(void)
 {
-	struct patience patience = { .most_us = OPENING_US, .tell = said };
+	struct patience patience = { .most_us = OPENING_US, .tell = plugin_log_print };
 	struct err e;
 
 	cancel_work_for(&ending);
@@ -227,7 +227,7 @@ tell_learnt(const char *name, uint64_t chunks, uint64_t took_us)
 		return;
 	snprintf(text, sizeof text, "%s: the fragment tables of %" PRIu64 " chunks came in %.3f s",
 	    name, chunks, (double)took_us / 1e6);
-	said(text);
+	plugin_log_print(text);
 }
 
 /* Called when threads can be started. */

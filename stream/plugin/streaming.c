@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 
 #include "common/base/number.h"
-#include "stream/plugin/said.h"
+#include "stream/plugin/plugin_log.h"
 #include "stream/plugin/status.h"
 #include "stream/plugin/streaming.h"
 #include "stream/record/order_find.h"
@@ -26,7 +26,7 @@ static void
 tell(void *arg, const char *sentence)
 {
 	(void)arg;
-	said(sentence);
+	plugin_log_print(sentence);
 }
 
 static struct streamed_config config = { .idle_ms = STREAMED_IDLE_MS, .tell = tell };
@@ -244,7 +244,7 @@ look_beside(const char *image)
 		return;
 	snprintf(text, sizeof text, "warning: %s; the disk is filled without an order of reads",
 	    e.text);
-	said(text);
+	plugin_log_print(text);
 }
 
 /* Use the order, if it is of this image. */
@@ -258,9 +258,10 @@ use_order(const struct export *source)
 		snprintf(text, sizeof text,
 		    "%" PRIu64 " kB are fetched first, as an order of %" PRIu32
 		    " machines' reads says", order.sectors * SECTOR_BYTES / 1000, order.machines);
-		said(text);
+		plugin_log_print(text);
 	} else if (order.n > 0) {
-		said("warning: the order of reads is of a disk of another size, and is not used");
+		plugin_log_print(
+		    "warning: the order of reads is of a disk of another size, and is not used");
 	}
 }
 
@@ -288,7 +289,7 @@ streaming_open(struct export *source, const char *image, struct err *e)
 int
 streaming_start(struct err *e)
 {
-	if (said_start() != 0)
+	if (plugin_log_start() != 0)
 		return err_set(e, ERR_IO, "no thread can be started");
 	if (streamed_start(device, e) != 0)
 		return -1;
@@ -307,7 +308,7 @@ close_device(void)
 	struct err e;
 
 	if (device != NULL && streamed_close(device, &e) != 0) {
-		said(e.text);
+		plugin_log_print(e.text);
 		failed = true;
 	}
 	device = NULL;
@@ -319,7 +320,7 @@ streaming_stop(void)
 	status_stop();
 	close_device();
 	order_free(&order);
-	said_stop();
+	plugin_log_stop();
 }
 
 bool

@@ -80,7 +80,7 @@ add_run(struct merging *m, const struct order_run *run, uint32_t machine, uint64
 	uint64_t last = (run->first_sector + run->sectors - 1) / MERGE_PIECE_SECTORS;
 
 	for (uint64_t p = run->first_sector / MERGE_PIECE_SECTORS; p <= last; p++) {
-		if (grow(&m->touches, &m->touches_cap, m->ntouches, sizeof *m->touches,
+		if (grow_array(&m->touches, &m->touches_cap, m->ntouches, sizeof *m->touches,
 			"records of reads", e) != 0)
 			return -1;
 		m->touches[m->ntouches++] = (struct touch){ p, rank, machine,
@@ -126,7 +126,7 @@ add_piece(struct merging *m, struct touch *of, size_t n, struct err *e)
 {
 	if (n == 1 && m->machines > 2)
 		return 0;
-	if (grow(&m->pieces, &m->pieces_cap, m->npieces, sizeof *m->pieces,
+	if (grow_array(&m->pieces, &m->pieces_cap, m->npieces, sizeof *m->pieces,
 		"an order of reads", e) != 0)
 		return -1;
 	qsort(of, n, sizeof *of, compare_ranks);

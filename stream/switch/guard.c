@@ -88,7 +88,7 @@ greet(struct guard *g, struct nbd_export *x, struct err *e)
 			break;
 	if (fd >= 0 && g->since_us == 0) {
 		g->since_us = clock_us();
-		say(stderr, "streamswitch: %s serves\n", g->c->words[0]);
+		say_text(stderr, "streamswitch: %s serves\n", g->c->words[0]);
 	}
 	return fd;
 }
@@ -222,7 +222,7 @@ run(struct guard *g, struct err *e)
 	while (run_one(g, e) != 0) {
 		if (!may_go_on(g, e))
 			return -1;
-		say(stderr, "streamswitch: %s; another one is started\n", e->text);
+		say_text(stderr, "streamswitch: %s; another one is started\n", e->text);
 		if (g->deaths > 1)
 			timed_pause(clock_us() + PAUSE_US);
 	}

@@ -122,7 +122,7 @@ add(struct table *t, uint64_t number, struct err *e)
 	}
 	struct frame *f = &t->frames[lru_add(&t->recent, number, &old)];
 	if (old)
-		outline_keep(t, f);
+		frame_runs_keep(t, f);
 	*f = (struct frame){ .number = number };
 	return f;
 }
@@ -198,16 +198,16 @@ load(struct table *t, uint64_t number, struct err *e)
 	return f;
 }
 
-/* Put the frame that has this outline into memory.  A copy is drawn, since what is forgotten for it
- * may have its outline in the same place. */
+/* Put the frame that has these runs into memory.  A copy is drawn, since what is forgotten for it
+ * may have its runs in the same place. */
 static struct frame *
-add_outlined(struct table *t, const struct outline *kept, struct err *e)
+add_from_runs(struct table *t, const struct frame_runs *kept, struct err *e)
 {
-	struct outline o = *kept;
+	struct frame_runs o = *kept;
 	struct frame *f = add(t, o.name - 1, e);
 
 	if (f != NULL)
-		outline_draw(&o, f);
+		frame_runs_draw(&o, f);
 	return f;
 }
 
@@ -220,8 +220,8 @@ frame_get(struct table *t, uint64_t number, struct err *e)
 		return f;
 	if (t->on == NULL)
 		return add(t, number, e);
-	const struct outline *o = outline_find(t, number);
-	return o != NULL ? add_outlined(t, o, e) : load(t, number, e);
+	const struct frame_runs *o = frame_runs_find(t, number);
+	return o != NULL ? add_from_runs(t, o, e) : load(t, number, e);
 }
 
 void
@@ -242,7 +242,7 @@ frame_taken(struct table *t, struct frame *f)
 	f->writing = true;
 	atomic_signal_fence(memory_order_seq_cst); /* killed in between, it has both */
 	f->dirty = f->dirty_local = false;
-	gist_changed(t, f, 0);
+	frame_counts_changed(t, f, 0);
 }
 
 /* The entry is protected no more when it is removed and added again: the table of recent frames

@@ -237,7 +237,7 @@ take_frame(const struct marks_frame *f, int (*take)(void *, struct range, bool, 
 
 	for (uint64_t at = 0, n; rc == 0 && at < FRAME_SECTORS; at += n) {
 		struct range r = { f->number * FRAME_SECTORS + at, PIECE_BITS - at % PIECE_BITS };
-		n = r.len = same_bits(f->bits, at, r.len);
+		n = r.len = table_same_bits(f->bits, at, r.len);
 		if (bit_is_set(f->bits, at))
 			rc = take(arg, r, f->local >> at / PIECE_BITS & 1, e);
 	}

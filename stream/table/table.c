@@ -41,7 +41,7 @@ table_bytes(uint64_t sectors)
 static uint64_t
 frames_in(const struct table *t, uint64_t memory_bytes)
 {
-	uint64_t others = t->noutlines * sizeof *t->outlines + t->nframes * sizeof *t->gist +
+	uint64_t others = t->nruns * sizeof *t->runs + t->nframes * sizeof *t->counts +
 	                  t->nsummary * FRAME_BITS_BYTES;
 	uint64_t most = memory_bytes / 2 > others ? memory_bytes - others : memory_bytes / 2;
 
@@ -55,8 +55,8 @@ divide_memory(struct table *t, uint64_t memory_bytes)
 	uint64_t most = memory_bytes / sizeof(struct frame);
 
 	if (t->on != NULL) {
-		uint64_t outlines = memory_bytes / 4 / sizeof *t->outlines;
-		t->noutlines = outlines < t->nframes ? outlines : t->nframes;
+		uint64_t runs = memory_bytes / 4 / sizeof *t->runs;
+		t->nruns = runs < t->nframes ? runs : t->nframes;
 		most = frames_in(t, memory_bytes);
 	}
 	t->max = (uint32_t)(most < t->nframes ? most : t->nframes);
@@ -91,11 +91,11 @@ make_room(struct table *t, struct err *e)
 	                             : calloc(t->max, sizeof *t->frames);
 	if (t->marks != NULL && t->frames == NULL)
 		return -1;
-	t->gist = calloc(t->nframes, sizeof *t->gist);
-	t->outlines = calloc(t->noutlines + 1, sizeof *t->outlines);
+	t->counts = calloc(t->nframes, sizeof *t->counts);
+	t->runs = calloc(t->nruns + 1, sizeof *t->runs);
 	t->summary = calloc(t->nsummary, FRAME_BITS_BYTES);
 	t->summary_dirty = calloc(t->nsummary, sizeof *t->summary_dirty);
-	if (t->frames == NULL || t->gist == NULL || t->outlines == NULL || t->summary == NULL ||
+	if (t->frames == NULL || t->counts == NULL || t->runs == NULL || t->summary == NULL ||
 	    t->summary_dirty == NULL || lru_init(&t->recent, t->max, seed) != 0)
 		return err_nomem(e, "the sector table");
 	return 0;
@@ -135,8 +135,8 @@ table_close(struct table *t)
 	pthread_mutex_destroy(&t->lock);
 	if (t->marks == NULL)
 		free(t->frames);
-	free(t->gist);
-	free(t->outlines);
+	free(t->counts);
+	free(t->runs);
 	free(t->summary);
 	free(t->summary_dirty);
 	free(t);
@@ -207,8 +207,8 @@ table_create(struct table **out, const struct table_config *cfg,
 		table_close(t);
 		return -1;
 	}
-	gist_begin(t, stored);
-	outline_empty_frames(t);
+	frame_counts_begin(t, stored);
+	frame_runs_empty_all(t);
 	*out = t;
 	return 0;
 }
@@ -245,8 +245,8 @@ scan_frame(struct table *t, uint64_t number, const struct rangeset *stored,
 
 	if (frame_decode(t, &f, number, block, e) != 0)
 		return -1;
-	t->present += gist_read(t, &f, stored);
-	outline_keep(t, &f);
+	t->present += frame_counts_read(t, &f, stored);
+	frame_runs_keep(t, &f);
 	summary_note(t, number, f.local);
 	return 0;
 }
@@ -289,7 +289,7 @@ scan(struct table *t, const struct rangeset *stored, struct err *e)
 	uint8_t *blocks = frames_buffer(SCAN_FRAMES);
 	int rc = blocks == NULL ? err_nomem(e, "the sector table") : read_summary(t, blocks, e);
 
-	gist_begin(t, stored);
+	frame_counts_begin(t, stored);
 	for (uint64_t from = 0, to; rc == 0 && from < t->nframes; from = to) {
 		to = from + SCAN_FRAMES < t->nframes ? from + SCAN_FRAMES : t->nframes;
 		rc = scan_some(t, from, to, stored, blocks, e);
@@ -472,7 +472,7 @@ word_is(const uint8_t *bits, uint64_t at, bool set)
 }
 
 uint64_t
-same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
+table_same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
 {
 	bool first = bit_is_set(bits, at);
 	uint64_t n = 0;
@@ -485,17 +485,17 @@ same_bits(const uint8_t *bits, uint64_t at, uint64_t most)
 	return n;
 }
 
-/* Of a frame that is in memory as an outline alone, the outline is asked: frames without an
- * outline need the room that reading this one would take. */
+/* Of a frame of which the runs alone are in memory, these are asked: frames whose runs are not
+ * kept need the room that reading this one would take. */
 static int
 run_with_lock(struct table *t, struct range r, bool *present, uint64_t *n, struct err *e)
 {
 	uint64_t number = r.off / FRAME_SECTORS, in = r.off % FRAME_SECTORS;
 	struct frame *f = frame_find(t, number);
-	const struct outline *o = f == NULL ? outline_find(t, number) : NULL;
+	const struct frame_runs *o = f == NULL ? frame_runs_find(t, number) : NULL;
 
 	if (o != NULL) {
-		*present = outline_bit(o, in, r.len, n);
+		*present = frame_runs_bit(o, in, r.len, n);
 		return 0;
 	}
 	if (f == NULL)
@@ -503,7 +503,7 @@ run_with_lock(struct table *t, struct range r, bool *present, uint64_t *n, struc
 	if (f == NULL)
 		return -1;
 	*present = bit_is_set(f->bits, in);
-	*n = same_bits(f->bits, in, r.len);
+	*n = table_same_bits(f->bits, in, r.len);
 	return 0;
 }
 
@@ -544,7 +544,7 @@ table_untouched(struct table *t, struct range r, bool *untouched, uint64_t *n, s
 		*n = left_of_piece(in, r.len);
 		*untouched = !local || !bit_is_set(f->bits, in);
 		if (local)
-			*n = same_bits(f->bits, in, *n);
+			*n = table_same_bits(f->bits, in, *n);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return f != NULL ? 0 : -1;
@@ -597,7 +597,7 @@ table_mark(struct table *t, struct range r, bool local, struct err *e)
 		uint64_t changed = set_bits(t, f, in, n, local);
 		if (local)
 			set_local(t, f, in, n);
-		gist_changed(t, f, changed);
+		frame_counts_changed(t, f, changed);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r.len == 0 ? 0 : -1;

@@ -9,9 +9,10 @@
  * forgotten.  A frame with marks that are not written stays in memory: it is protected in the
  * table of recent frames.
  *
- * Two things spare most reads of frames.  The gist of each frame is in memory (gist.c): it is a
- * word that says whether all sectors are present, and is read without the lock.  The outline of a
- * frame that was forgotten is kept when few bytes are enough for it (outline.c). */
+ * Two things spare most reads of frames.  The counts of each frame are in memory
+ * (frame_counts.c): a word that says how many of its sectors are absent, and is read
+ * without the lock.  The runs of a frame that was forgotten are kept when few bytes are
+ * enough for them (frame_runs.c). */
 #ifndef STREAM_TABLE_TABLE_IMPL_H
 #define STREAM_TABLE_TABLE_IMPL_H
 
@@ -47,14 +48,14 @@ _Static_assert(offsetof(struct frame, dirty) == 8 && offsetof(struct frame, dirt
 		       offsetof(struct frame, local) == 11 && offsetof(struct frame, bits) == 12,
     "a slot of marks has what a frame has");
 
-enum { OUTLINE_BOUNDS = 5 };
+enum { FRAME_RUNS_BOUNDS = 5 };
 
 /* The bits of a frame that has few runs. */
-struct outline {
-	uint32_t name; /* 1 + number of the frame; 0: this is the outline of none */
+struct frame_runs {
+	uint32_t name; /* 1 + number of the frame; 0: these are the runs of none */
 	uint8_t local; /* as in struct frame */
 	uint8_t n : 7, first : 1; /* bounds; the first bit */
-	uint16_t bounds[OUTLINE_BOUNDS]; /* bits that differ from those in front of them */
+	uint16_t bounds[FRAME_RUNS_BOUNDS]; /* bits that differ from those in front of them */
 };
 
 struct table {
@@ -64,7 +65,7 @@ struct table {
 	uint64_t header_sequence; /* of the headers on the disk */
 	uint64_t nframes, nsummary; /* frames of sectors, and of the summary */
 	bool failed;                /* a flush has failed */
-	_Atomic uint32_t *gist; /* one for each frame; written with the lock, read without it */
+	_Atomic uint32_t *counts; /* one for each frame; written with the lock, read without it */
 	atomic_uint_least64_t present; /* written with the lock, read without it */
 	atomic_uint ndirty; /* frames that are protected; written with the lock, read without it */
 	pthread_mutex_t lock;       /* guards all that follows */
@@ -72,8 +73,8 @@ struct table {
 	struct frame *frames; /* in `marks`, if there are some */
 	struct marks *marks;  /* borrowed, or NULL */
 	uint32_t max; /* frames that fit into memory; set once */
-	struct outline *outlines; /* of the frame i at i % noutlines */
-	size_t noutlines;         /* set once; 0: the table is in memory alone */
+	struct frame_runs *runs; /* of the frame i at i % nruns */
+	size_t nruns;         /* set once; 0: the table is in memory alone */
 	uint64_t written; /* frames of sectors, by all flushes */
 	/* FRAME_BITS_BYTES for each of its frames: which pieces on the medium have local data */
 	uint8_t *summary;
@@ -137,31 +138,31 @@ void frame_written(struct table *, struct frame *);
 
 /* table.c */
 /* How many bits from `at` on, `most` at most, are the same?  most > 0. */
-uint64_t same_bits(const uint8_t *bits, uint64_t at, uint64_t most);
+uint64_t table_same_bits(const uint8_t *bits, uint64_t at, uint64_t most);
 
-/* gist.c.  Those that change a gist are called with the lock, or before other threads know the
- * table. */
+/* frame_counts.c.  Those that change counts are called with the lock, or before other
+ * threads know the table. */
 
 /* All of these sectors are absent. */
-void gist_begin(struct table *, const struct rangeset *stored);
+void frame_counts_begin(struct table *, const struct rangeset *stored);
 /* The frame was read from the disk when the table was opened.  Returns how many of the stored
  * sectors are present. */
-uint64_t gist_read(struct table *, const struct frame *, const struct rangeset *stored);
+uint64_t frame_counts_read(struct table *, const struct frame *, const struct rangeset *stored);
 /* Note that the frame has changed, and that became_present of its absent sectors are present now. */
-void gist_changed(struct table *, const struct frame *, uint64_t became_present);
+void frame_counts_changed(struct table *, const struct frame *, uint64_t became_present);
 
-/* outline.c.  The callers hold the lock, or no other thread knows the table. */
+/* frame_runs.c.  The callers hold the lock, or no other thread knows the table. */
 
 /* All frames of a table on a disk are empty. */
-void outline_empty_frames(struct table *);
-/* Keep the outline of this frame, if it has one, instead of one that was kept before. */
-void outline_keep(struct table *, const struct frame *);
-/* The outline that was kept of this frame; NULL: there is none. */
-const struct outline *outline_find(const struct table *, uint64_t number);
+void frame_runs_empty_all(struct table *);
+/* Keep the runs of this frame, if they are few, instead of those that were kept before. */
+void frame_runs_keep(struct table *, const struct frame *);
+/* The runs that were kept of this frame; NULL: there are none. */
+const struct frame_runs *frame_runs_find(const struct table *, uint64_t number);
 /* Bit number `in` of the frame; *n: how many bits from there on, `most` at most, are the same. */
-bool outline_bit(const struct outline *, uint64_t in, uint64_t most, uint64_t *n);
-/* Make the frame that has this outline. */
-void outline_draw(const struct outline *, struct frame *);
+bool frame_runs_bit(const struct frame_runs *, uint64_t in, uint64_t most, uint64_t *n);
+/* Make the frame that has these runs. */
+void frame_runs_draw(const struct frame_runs *, struct frame *);
 
 /* table_flush.c: write the frames of the summary that have changed.  block: a buffer of one frame.
  * The caller does not hold the lock.  Returns how many were written, or -1: ERR_IO. */

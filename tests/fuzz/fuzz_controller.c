@@ -7,7 +7,7 @@
 #include "controller/http/route.h"
 #include "controller/http/wish.h"
 #include "controller/nodes/table.h"
-#include "mfrisbeed/master/said.h"
+#include "mfrisbeed/master/session_stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
@@ -56,7 +56,7 @@ try_report(const char *text, size_t n)
 }
 
 static void
-client(void *arg, const struct said_client *c)
+client(void *arg, const struct session_stats_client *c)
 {
 	(void)arg;
 	if (!(c->progress >= 0 && c->progress <= 1) || !(c->share_lost >= 0 && c->share_lost <= 1))
@@ -93,7 +93,7 @@ try_path(const char *text, size_t n)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct said s;
+	struct session_stats s;
 	struct err e;
 
 	if (len == 0)
@@ -107,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		try_report(text, len - 1);
 		break;
 	case 2:
-		(void)said_parse(text, len - 1, &s, client, &s, &e);
+		(void)session_stats_parse(text, len - 1, &s, client, &s, &e);
 		break;
 	case 3:
 		try_table(text, len - 1);

@@ -4,7 +4,7 @@
 
 #include "fsmods/foreign.h"
 #include "fsmods/fsmod.h"
-#include "common/behind/ending.h"
+#include "common/behind/end_signature.h"
 #include "tests/fuzz/sparse_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 static void
 try_end(struct disk *d, struct range part)
 {
-	struct ending found[ENDINGS_MAX];
+	struct end_signature found[END_SIGNATURES_MAX];
 	uint64_t floor = part.len / 2;
-	size_t n = ending_find_behind(d, part, floor, found);
+	size_t n = end_signature_find_behind(d, part, floor, found);
 
 	for (size_t i = 0; i < n; i++)
 		if (found[i].sectors.off < part.off + floor ||

@@ -19,7 +19,7 @@ packed(const uint8_t *data, size_t len)
 	struct err e;
 
 	buf_bytes(&b, data, len);
-	if (unpack(&b, MOST_BYTES, "module", &e) != 0)
+	if (unpack_module(&b, MOST_BYTES, "module", &e) != 0)
 		assert(b.len == len && memcmp(b.base, data, len) == 0);
 	else
 		assert(b.len <= MOST_BYTES || b.len == len);

@@ -19,7 +19,7 @@ evaluate(const struct network *n)
 	struct route r;
 	struct err e;
 
-	if (route_make(&r, n, &e) == 0 && predict(&p, n, &r, &c, &e) == 0)
+	if (route_make(&r, n, &e) == 0 && predict_all(&p, n, &r, &c, &e) == 0)
 		for (size_t i = 0; i < p.n; i++)
 			if (!(p.rows[i].rate > 0) || !(p.rows[i].seconds > 0))
 				abort();

@@ -22,7 +22,7 @@ says(const struct target_state *t, const struct stream_head *h)
 	enum gate_says s;
 	struct err e;
 
-	if (gate(t, h, &s, &e) == 0)
+	if (gate_decide(t, h, &s, &e) == 0)
 		return (int)s;
 	T_CHECK(e.kind == ERR_REFUSED);
 	return REFUSED;

@@ -166,7 +166,7 @@ tracker_same(void *self, const struct base *base, struct same_sink *sink, struct
 			rc = rangeset_add(&changed, (struct range){ i * TRACKED, TRACKED }, e);
 	rangeset_seal(&changed);
 	if (rc == 0)
-		rc = same_but(sink, &changed, e);
+		rc = same_sink_add_all_but(sink, &changed, e);
 	rangeset_free(&changed);
 	return rc;
 }
@@ -339,7 +339,7 @@ run_extract(struct work *x)
 	if (disk_open(&to, stream_path(x->copy, x->slot), DISK_WRITE | DISK_CREATE | DISK_TRUNC,
 		&e) != 0)
 		return -1;
-	int rc = extract(&f.c, to, &r, &e);
+	int rc = extract_stream(&f.c, to, &r, &e);
 	disk_close(to, &late);
 	x->narrowed = r.named_bytes - r.changed_bytes;
 	return rc;
@@ -446,7 +446,7 @@ run_merge(struct work *x)
 	i.c.in_place = x->in_place;
 	if (disk_open(&from, stream_path(x->copy, x->slot), DISK_READ, &e) != 0)
 		return -1;
-	int rc = merge(&i.c, from, &x->report, &e);
+	int rc = merge_into_target(&i.c, from, &x->report, &e);
 	disk_close(from, &late);
 	return rc;
 }

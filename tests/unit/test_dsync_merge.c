@@ -101,7 +101,7 @@ merge_it(const struct stream_head *h, unsigned how)
 	make(&m, h);
 	struct mem mem = mem_of(m.bytes, m.n - ((how & CUT) != 0 ? 1 : 0));
 	struct disk *from = mem_disk(&mem, DISK_FILE, SECTOR_BYTES);
-	int rc = merge(&c, from, &report, &why);
+	int rc = merge_into_target(&c, from, &report, &why);
 	disk_close(from, &e);
 	return rc;
 }

@@ -18,7 +18,7 @@ test_growing(void)
 	struct err e;
 
 	for (; n < 5000; n++) {
-		if (grow(&v, &cap, n, sizeof *v, "pairs", &e) != 0)
+		if (grow_array(&v, &cap, n, sizeof *v, "pairs", &e) != 0)
 			break;
 		v[n] = (struct pair){ n, ~(uint64_t)n };
 	}
@@ -38,7 +38,7 @@ test_too_large(void)
 	size_t cap = SIZE_MAX / sizeof *v;
 	struct err e = { 0 };
 
-	T_CHECK(grow(&v, &cap, cap, sizeof *v, "pairs", &e) == -1);
+	T_CHECK(grow_array(&v, &cap, cap, sizeof *v, "pairs", &e) == -1);
 	T_CHECK(e.kind == ERR_NOMEM);
 	T_CHECK(v == &one);
 	T_CHECK(cap == SIZE_MAX / sizeof *v);

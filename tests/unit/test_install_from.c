@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/image/read/source.h"
-#include "imageunzip/install/from.h"
+#include "imageunzip/install/install_from.h"
 #include "imageunzip/install/install_sink.h"
 #include "tests/unit/memdisk.h"
 #include "tests/unit/one_chunk.h"

@@ -43,8 +43,8 @@ main(void)
 {
 	const struct keep none = { 0 }, yearly = { .yearly = 1 };
 
-	T_CHECK(!keeps_some(&none));
-	T_CHECK(keeps_some(&yearly));
+	T_CHECK(!keep_any(&none));
+	T_CHECK(keep_any(&yearly));
 	KEPT("....", RULES(0), 0, 1, 2, 3);
 	KEPT("xx..", RULES(.last = 2), 0, 1, 2, 3);
 	KEPT("xxxx", RULES(.last = 9), 0, 1, 2, 3);

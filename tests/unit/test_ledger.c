@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imageunzip/install/look.h"
+#include "imageunzip/install/recheck.h"
 #include "imageunzip/install/state_log.h"
 #include "tests/random.h"
 #include "tests/t.h"
@@ -49,11 +49,11 @@ put(struct ledger *l, uint64_t sector, unsigned n, bool zeros, struct ledger_par
 static uint64_t
 bad(struct ledger *l)
 {
-	struct looked k;
+	struct recheck k;
 
-	T_CHECK(look_again(l, d, &k, &e) == 0);
+	T_CHECK(recheck_all(l, d, &k, &e) == 0);
 	uint64_t n = rangeset_total(&k.bad);
-	look_free(&k);
+	recheck_free(&k);
 	return n;
 }
 
@@ -190,20 +190,20 @@ static void
 test_wrap(void)
 {
 	struct ledger *l;
-	struct looked k;
+	struct recheck k;
 
 	begin(&l, true);
 	put(l, 200, 100, false, NULL);
 	put(l, 200 + (3 << 11), 100, false, NULL);
 	memcpy(bytes + 200 * SECTOR_BYTES, bytes + (200 + (3 << 11)) * SECTOR_BYTES,
 	    100 * SECTOR_BYTES);
-	T_CHECK(look_again(l, d, &k, &e) == 0);
-	look_for_wrap(d, &k);
+	T_CHECK(recheck_all(l, d, &k, &e) == 0);
+	recheck_find_wrap(d, &k);
 	T_CHECK(k.wraps == 3 << 11);
-	T_CHECK(look_fail(&k, d, &e) == -1);
+	T_CHECK(recheck_fail(&k, d, &e) == -1);
 	T_CHECK(strstr(e.text, "sector 200 ") != NULL);
 	T_CHECK(strstr(e.text, "wrap round") != NULL);
-	look_free(&k);
+	recheck_free(&k);
 	end(l);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/image/read/imgtable.h"
-#include "imageunzip/install/search.h"
+#include "imageunzip/install/chunk_search.h"
 #include "tests/random.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
@@ -109,31 +109,31 @@ struct made {
 };
 
 static void
-fetch(struct made *m, struct search *s, uint32_t i)
+fetch(struct made *m, struct chunk_search *s, uint32_t i)
 {
 	m->count += !m->fetched[i];
 	m->fetched[i] = true;
-	search_note(s, i, m->span[i]);
+	chunk_search_note(s, i, m->span[i]);
 }
 
 /* As parts_search.c does it; false: it does not come to an end. */
 static bool
 find(struct made *m, struct range want, bool out[CHUNKS_MAX])
 {
-	uint32_t chunk, probes[SEARCH_PROBES];
-	struct search s;
+	uint32_t chunk, probes[CHUNK_SEARCH_PROBES];
+	struct chunk_search s;
 
 	memset(out, 0, CHUNKS_MAX * sizeof *out);
 	memset(m->fetched, 0, sizeof m->fetched);
 	m->count = 0;
-	search_begin(&s, m->n, want);
+	chunk_search_begin(&s, m->n, want);
 	fetch(m, &s, 0);
 	for (unsigned round = 0; round < 2 * CHUNKS_MAX; round++) {
-		while (search_next(&s, &chunk)) {
+		while (chunk_search_next(&s, &chunk)) {
 			out[chunk] = true;
 			fetch(m, &s, chunk);
 		}
-		unsigned n = search_probe(&s, probes);
+		unsigned n = chunk_search_probe(&s, probes);
 		if (n == 0)
 			return true;
 		for (unsigned i = 0; i < n; i++) {

@@ -140,13 +140,13 @@ test_every_truncation(void)
 	T_CHECK(ok && "no byte is read behind the end");
 }
 
-/* What say() puts on a stream. */
+/* What say_text() puts on a stream. */
 #define SAYS(want, ...) \
 	do { \
 		char *out; \
 		size_t len; \
 		FILE *f = open_memstream(&out, &len); \
-		say(f, __VA_ARGS__); \
+		say_text(f, __VA_ARGS__); \
 		fclose(f); \
 		T_CHECK(len == strlen(want)); \
 		T_CHECK(strcmp(out, want) == 0); \
@@ -170,7 +170,7 @@ test_say(void)
 	char *out;
 	size_t len;
 	FILE *f = open_memstream(&out, &len);
-	say(f, "%s\n", name);
+	say_text(f, "%s\n", name);
 	fclose(f);
 	T_CHECK(len == sizeof name - 1 - 2 + 1);
 	T_CHECK(memcmp(out + 1499, "x???x", 5) == 0);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/disk/rangesort.h"
+#include "common/disk/range_sort.h"
 #include "tests/random.h"
 #include "tests/t.h"
 
@@ -230,7 +230,7 @@ test_sort(void)
 				r[i] = (struct range){ order(kind, i, n), draw(1000) };
 				sum += r[i].off * 3 + r[i].len * r[i].off;
 			}
-			size_t work = rangesort(r, n);
+			size_t work = range_sort(r, n);
 			for (size_t i = 0; i < n; i++)
 				sum2 += r[i].off * 3 + r[i].len * r[i].off;
 			ok = ok && sum == sum2 && sorted(r, n) &&
@@ -251,7 +251,7 @@ test_killer(void)
 		r[i - 1].off = i % 2 ? i : K + i - 1;
 		r[K + i - 1].off = 2 * i;
 	}
-	T_CHECK(rangesort(r, N) <= 5ul * N * 16);
+	T_CHECK(range_sort(r, N) <= 5ul * N * 16);
 	T_CHECK(sorted(r, N));
 }
 

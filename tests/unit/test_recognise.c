@@ -14,7 +14,7 @@ says(const char *file, uint64_t at, const char *text)
 
 	if (disk_open(&d, in_scratch(file), DISK_READ, &e) != 0)
 		return false;
-	struct recognised r = recognise(
+	struct recognised r = recognise_content(
 	    d, (struct range){ at, disk_size_bytes(d) / SECTOR_BYTES - at });
 	disk_close(d, &e);
 	printf("# %s\n", r.text);
@@ -52,11 +52,11 @@ main(void)
 		    "minix", 0, "a filesystem of type minix, which is not looked into"));
 	/* A disk without a descriptor, a partition of no sectors, one beyond the end. */
 	struct disk *d = mem_disk(&m, DISK_FILE, 512);
-	T_CHECK(strcmp(recognise(d, (struct range){ 0, 128 }).text, nothing) == 0);
+	T_CHECK(strcmp(recognise_content(d, (struct range){ 0, 128 }).text, nothing) == 0);
 	disk_close(d, &e);
 	T_CHECK(disk_open(&d, in_scratch("jfs"), DISK_READ, &e) == 0);
-	T_CHECK(strcmp(recognise(d, (struct range){ 0, 0 }).text, nothing) == 0);
-	T_CHECK(strcmp(recognise(d, (struct range){ 2048, 64 }).text, nothing) == 0);
+	T_CHECK(strcmp(recognise_content(d, (struct range){ 0, 0 }).text, nothing) == 0);
+	T_CHECK(strcmp(recognise_content(d, (struct range){ 2048, 64 }).text, nothing) == 0);
 	disk_close(d, &e);
 	return t_done();
 }

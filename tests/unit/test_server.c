@@ -103,7 +103,7 @@ test_reading(void)
 }
 
 static void
-test_ending(void)
+test_end_signature(void)
 {
 	struct server_config cfg = { .image_bytes = MIB,
 		.whole_chunks = true,
@@ -232,6 +232,6 @@ main(void)
 	test_merging();
 	test_refused();
 	test_reading();
-	test_ending();
+	test_end_signature();
 	return t_done();
 }

@@ -1176,7 +1176,7 @@ bad_source(void)
 static void
 bad_table(void)
 {
-	enum { FRAMES = 300, RUNS = 4 }; /* more frames than fit into memory, without outlines */
+	enum { FRAMES = 300, RUNS = 4 }; /* more frames than fit into memory, also as runs */
 	const uint64_t bytes = (uint64_t)FRAMES * FRAME_SECTORS * SECTOR_BYTES;
 	struct streamed_config cfg = { .disk = "disk",
 		.table = "table",

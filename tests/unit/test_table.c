@@ -541,7 +541,7 @@ slow_pwrite(void *ctx, const void *buf, size_t len, uint64_t off)
 	return pwrite(disk_fd(ctx), buf, len, (off_t)off);
 }
 
-/* Mark sectors of frame i so that it has too many runs for an outline. */
+/* Mark sectors of frame i so that it has too many runs to keep them. */
 static void
 mark_runs(uint64_t i)
 {
@@ -645,7 +645,7 @@ reads_of_passes(void)
 /* Frames that have few runs are read neither when they are asked nor when they are marked, however
  * many of them there are; one that has many runs is. */
 static void
-outlined(void)
+kept_as_runs(void)
 {
 	struct err e;
 
@@ -680,9 +680,9 @@ outlined(void)
 }
 
 static void
-with_outlined(void)
+with_kept_as_runs(void)
 {
-	with_ops(outlined);
+	with_ops(kept_as_runs);
 }
 
 static void
@@ -781,7 +781,7 @@ main(void)
 	with_table(after_the_data, path);
 	with_table(settled, path);
 	with_table(with_slow_frame, path);
-	with_table(with_outlined, path);
+	with_table(with_kept_as_runs, path);
 	in_memory();
 	sixteen_terabytes(path);
 	rangeset_free(&stored);

@@ -69,7 +69,7 @@ comes_out(const uint8_t *bytes, size_t n, size_t most, struct err *e)
 	if (b.base == NULL)
 		return false;
 	memcpy(b.base, bytes, n);
-	bool right = unpack(&b, most, "kernel/a.ko", e) == 0 && b.len == RAW_BYTES &&
+	bool right = unpack_module(&b, most, "kernel/a.ko", e) == 0 && b.len == RAW_BYTES &&
 	    memcmp(b.base, raw, RAW_BYTES) == 0;
 	buf_free(&b);
 	return right;
@@ -113,9 +113,9 @@ test_others(void)
 	struct buf b = { 0 };
 	struct err e;
 
-	T_CHECK(unpack(&b, 100, "a.ko", &e) == 0 && b.len == 0);
+	T_CHECK(unpack_module(&b, 100, "a.ko", &e) == 0 && b.len == 0);
 	buf_bytes(&b, text, sizeof text);
-	T_CHECK(unpack(&b, 1, "a.ko", &e) == 0 && b.len == sizeof text);
+	T_CHECK(unpack_module(&b, 1, "a.ko", &e) == 0 && b.len == sizeof text);
 	T_CHECK(memcmp(b.base, text, sizeof text) == 0);
 	buf_free(&b);
 }

@@ -17,9 +17,9 @@ static void
 tell_warning(const struct options *o, const struct extract_report *r)
 {
 	if (r->warning[0] != '\0')
-		say(stderr, "dmextract: %s: %s\n", o->how.device, r->warning);
+		say_text(stderr, "dmextract: %s: %s\n", o->how.device, r->warning);
 	if (r->end.fuzzy && !o->quiet)
-		say(stderr,
+		say_text(stderr,
 		    "dmextract: the copy will be fuzzy, because its blocks may be of "
 		    "different points in time: %s\n",
 		    r->why_fuzzy);
@@ -63,7 +63,7 @@ send_stream(const struct options *o, struct err *e)
 
 	if (disk_open(&to, "-", DISK_WRITE, e) != 0)
 		return -1;
-	int rc = extract(&o->how, to, &r, e);
+	int rc = extract_stream(&o->how, to, &r, e);
 	if (rc != 0) {
 		struct err ignored;
 		disk_close(to, &ignored);
@@ -75,7 +75,7 @@ send_stream(const struct options *o, struct err *e)
 		return rc == 0 ? show_json(&r, seconds, e) : rc;
 	tell_warning(o, &r);
 	if (!o->quiet)
-		say(stderr, "dmextract: %s: %s of %s, %.1f s; state %s\n", o->how.device,
+		say_text(stderr, "dmextract: %s: %s of %s, %.1f s; state %s\n", o->how.device,
 		    human_bytes(r.changed_bytes, sent, sizeof sent),
 		    human_bytes(r.head.device_bytes, size, sizeof size), seconds,
 		    stream_id_text(&r.head.id, id));
@@ -111,7 +111,7 @@ list(const struct options *o, struct err *e)
 	for (size_t i = 0; i < rangeset_count(&changed); i++) {
 		struct range s = in_sectors(rangeset_get(&changed, i));
 		if (j == NULL)
-			say(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
+			say_text(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 		json_object(j, NULL);
 		json_uint(j, "first_sector", s.off);
 		json_uint(j, "sectors", s.len);
@@ -140,7 +140,7 @@ status(const struct options *o, struct err *e)
 		bool confirmed = i == 0 && b.confirmed;
 		stream_id_text(&b.all[i].id, id);
 		if (j == NULL)
-			say(stdout, "%s %s\n", confirmed ? "base" : "pending", id);
+			say_text(stdout, "%s %s\n", confirmed ? "base" : "pending", id);
 		json_object(j, NULL);
 		json_string(j, "id", id);
 		json_bool(j, "confirmed", confirmed);

@@ -100,16 +100,16 @@ show_state(const struct options *o, const struct merge_report *r, struct err *e)
 
 	if (o->json)
 		return show_json(o, r, 0, e);
-	say(stdout, "condition %s\n", condition(r));
-	say(stdout, "id %s\n", stream_id_set(&s->id) ? stream_id_text(&s->id, id) : "-");
-	say(stdout, "lineage %s\n",
+	say_text(stdout, "condition %s\n", condition(r));
+	say_text(stdout, "id %s\n", stream_id_set(&s->id) ? stream_id_text(&s->id, id) : "-");
+	say_text(stdout, "lineage %s\n",
 	    stream_id_set(&s->lineage) ? stream_id_text(&s->lineage, id) : "-");
-	say(stdout, "bytes %" PRIu64 "\n", s->target_bytes);
-	say(stdout, "made-at %" PRIu64 "\n", s->made_at);
-	say(stdout, "merged-at %" PRIu64 "\n", s->merged_at);
+	say_text(stdout, "bytes %" PRIu64 "\n", s->target_bytes);
+	say_text(stdout, "made-at %" PRIu64 "\n", s->made_at);
+	say_text(stdout, "merged-at %" PRIu64 "\n", s->merged_at);
 	int rc = o->quiet ? 0 : verdict(o, r, &why);
 	if (rc != 0)
-		say(stderr, "dmmerge: %s\n", why.text);
+		say_text(stderr, "dmmerge: %s\n", why.text);
 	return rc;
 }
 
@@ -120,15 +120,15 @@ tell(const struct options *o, const struct merge_report *r, double seconds)
 	uint64_t n = r->end.totals.data_bytes + r->end.totals.zero_bytes;
 
 	if (r->rolled_forward)
-		say(stderr, "dmmerge: %s: finished a merge that was interrupted\n",
+		say_text(stderr, "dmmerge: %s: finished a merge that was interrupted\n",
 		    o->how.target);
 	if (o->recover)
 		return;
 	if (r->same)
-		say(stderr, "dmmerge: %s: has state %s already\n", o->how.target,
+		say_text(stderr, "dmmerge: %s: has state %s already\n", o->how.target,
 		    stream_id_text(&r->state.id, id));
 	else
-		say(stderr, "dmmerge: %s: %s, %.1f s; state %s%s\n", o->how.target,
+		say_text(stderr, "dmmerge: %s: %s, %.1f s; state %s%s\n", o->how.target,
 		    human_bytes(n, bytes, sizeof bytes), seconds,
 		    stream_id_text(&r->state.id, id),
 		    r->end.fuzzy
@@ -144,7 +144,7 @@ merge_input(const struct options *o, struct merge_report *r, struct err *e)
 
 	if (disk_open(&from, "-", DISK_READ, e) != 0)
 		return -1;
-	int rc = merge(&o->how, from, r, e);
+	int rc = merge_into_target(&o->how, from, r, e);
 	disk_close(from, &ignored);
 	return rc;
 }
@@ -155,7 +155,7 @@ print_digest(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 	char text[2 * SHA256_BYTES + 1];
 
 	(void)arg;
-	say(stdout, "%s\n", number_hex(digest, SHA256_BYTES, text));
+	say_text(stdout, "%s\n", number_hex(digest, SHA256_BYTES, text));
 	/* The reader of the digests may be gone, and the target may be large. */
 	return ferror(stdout) ? err_set(e, ERR_IO, "standard output: cannot be written") : 0;
 }
@@ -177,7 +177,7 @@ act(void *options, char **operands, int n, struct err *e)
 	int rc = o->recover ? merge_recover(&o->how, &r, e) : merge_input(o, &r, e);
 	double seconds = (double)(clock_us() - began) / 1e6;
 	if (r.unseen)
-		say(stderr, "dmmerge: warning: %s\n", inuse_unseen_text(o->how.target, text));
+		say_text(stderr, "dmmerge: warning: %s\n", inuse_unseen_text(o->how.target, text));
 	if (rc == 0 && o->json)
 		return show_json(o, &r, seconds, e);
 	if (rc == 0 && !o->quiet)

@@ -29,7 +29,7 @@ keep(struct watched *w, size_t len, uint64_t off, struct err *e)
 	struct err ignored;
 
 	if (bytes == NULL ||
-	    grow(&t->was, &t->cap, t->n, sizeof *t->was, "a table", &ignored) != 0) {
+	    grow_array(&t->was, &t->cap, t->n, sizeof *t->was, "a table", &ignored) != 0) {
 		free(bytes);
 		return err_nomem(e, "what the table was");
 	}

@@ -191,7 +191,7 @@ check_unused(struct work *w, struct follow_part *p, struct err *e)
 			return -1;
 		leave_alone(p, "%.250s", why.text);
 	} else if (unseen && last)
-		say(stderr, "growfs: warning: %s\n", inuse_unseen_text(w->disk, text));
+		say_text(stderr, "growfs: warning: %s\n", inuse_unseen_text(w->disk, text));
 	return 0;
 }
 
@@ -462,11 +462,11 @@ report_text(const struct opts *o, const struct work *w, bool only_alone)
 		bool alone = p->became == FOLLOW_LEFT_ALONE;
 		if ((p == w->on || w->had_room[i] || p->became == FOLLOW_GREW) &&
 		    (alone || !only_alone))
-			say(stdout, "%s: %s\n", w->disk,
+			say_text(stdout, "%s: %s\n", w->disk,
 			    follow_text(p, o->look_only, text, sizeof text));
 	}
 	if (w->fit.done.moved && !only_alone)
-		say(stdout, "%s: the backup of its GPT %s to the end of the disk\n",
+		say_text(stdout, "%s: the backup of its GPT %s to the end of the disk\n",
 		    w->disk, o->look_only ? "would be moved" : "was moved");
 }
 
@@ -476,7 +476,7 @@ static void
 warn_over(const struct opts *o, const struct work *w)
 {
 	if (w->over[0] != '\0')
-		say(stderr, "growfs: warning: %s: %s %s grown over\n", w->disk, w->over,
+		say_text(stderr, "growfs: warning: %s: %s %s grown over\n", w->disk, w->over,
 		    o->look_only ? "would be" : "is");
 }
 

@@ -66,7 +66,7 @@ write_delta(const struct opts *o, struct sectors *const v[], struct diff *d,
 	if (sectors_state(v[0], &src.base, e) != 0 ||
 	    sectors_state(v[1], &src.state, e) != 0)
 		return -1;
-	return rewrite(&o->rewrite, &src, output, e);
+	return rewrite_save(&o->rewrite, &src, output, e);
 }
 
 static int
@@ -114,7 +114,7 @@ make_whole(const struct opts *o, struct sectors *const v[], size_t n,
 	 * that the last delta names. */
 	if (!o->any_base)
 		src.state = sectors_ext(v[n - 1])->state;
-	int rc = rewrite(&o->rewrite, &src, output, e);
+	int rc = rewrite_save(&o->rewrite, &src, output, e);
 	layers_free(l);
 	return rc;
 }

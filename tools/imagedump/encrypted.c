@@ -87,7 +87,7 @@ show(struct json *j, const struct headers *s, const char *path)
 	if (j != NULL)
 		return;
 	report_totals(NULL, t, path);
-	say(stdout,
+	say_text(stdout,
 	    "  uuid %s; encrypted with key %s; the rest cannot be read without this key\n",
 	    number_hex(s->uuid, sizeof s->uuid, uuid),
 	    number_hex(s->key_id, sizeof s->key_id, key));

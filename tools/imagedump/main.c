@@ -119,7 +119,7 @@ dump_one(const struct options *o, const char *path, struct json *j)
 		status = err_exit_status(&e);
 		failure_put_err(j, &e, status);
 		if (!o->quiet)
-			say(stderr, "imagedump: %s\n", e.text);
+			say_text(stderr, "imagedump: %s\n", e.text);
 	}
 	json_end(j);
 	return status;

@@ -59,7 +59,7 @@ int
 only_view_take(struct only_view *v, uint32_t number, const struct chunk *c,
     const void *bytes, struct err *e)
 {
-	if (grow(&v->spans, &v->cap, v->nspans, sizeof *v->spans, "the chunks", e) != 0)
+	if (grow_array(&v->spans, &v->cap, v->nspans, sizeof *v->spans, "the chunks", e) != 0)
 		return -1;
 	v->spans[v->nspans++] = (struct range){ c->h.firstsect,
 		c->h.lastsect - c->h.firstsect };
@@ -139,7 +139,7 @@ print_share(const struct share *s)
 {
 	char size[32], stored[32];
 
-	say(stdout, "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
+	say_text(stdout, "  partition %u (%s): %s, sectors %" PRIu64 "-%" PRIu64
 	    "; %s of data in %u chunks (%u-%u)\n",
 	    s->number, s->type,
 	    human_bytes(s->sectors.len * SECTOR_BYTES, size, sizeof size),

@@ -22,15 +22,15 @@ reloc_name(uint32_t type)
 static void
 print_chunk(const struct ndz_header *h, uint32_t i, uint64_t detail)
 {
-	say(stdout, "  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
+	say_text(stdout, "  chunk %u: %u bytes of stream, sectors %" PRIu64 "-%" PRIu64
 	    ", %u regions, %u relocations\n",
 	    i, h->size, h->firstsect, h->lastsect - 1, h->nregions, h->nrelocs);
 	for (unsigned k = 0; k < h->nregions && detail >= 2; k++)
-		say(stdout, "    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64
+		say_text(stdout, "    region %u: %" PRIu64 " sectors, %" PRIu64 "-%" PRIu64
 		    "\n", k, h->regions[k].len, h->regions[k].off,
 		    range_end(h->regions[k]) - 1);
 	for (unsigned k = 0; k < h->nrelocs && detail >= 2; k++)
-		say(stdout, "    relocation %u: %s, sector %" PRIu64 ", offset %u, "
+		say_text(stdout, "    relocation %u: %s, sector %" PRIu64 ", offset %u, "
 		    "%" PRIu64 " bytes\n", k, reloc_name(h->relocs[k].type),
 		    h->relocs[k].sector, h->relocs[k].offset, h->relocs[k].size);
 }
@@ -75,10 +75,10 @@ void
 report_oddities(const char *name, const struct totals *t, const struct ndz_header *h)
 {
 	if (h->index != (int32_t)t->chunks)
-		say(stderr, "imagedump: %s: the header of chunk %u has the number %d\n",
+		say_text(stderr, "imagedump: %s: the header of chunk %u has the number %d\n",
 		    name, t->chunks, h->index);
 	if (h->version > 1 && h->firstsect != t->next_sector)
-		say(stderr, "imagedump: %s: chunk %u begins at sector %" PRIu64
+		say_text(stderr, "imagedump: %s: chunk %u begins at sector %" PRIu64
 		    ", but the chunk before it ends at %" PRIu64 "\n",
 		    name, t->chunks, h->firstsect, t->next_sector);
 }
@@ -110,9 +110,9 @@ show_sizes(struct json *j, const struct totals *t, const char *name)
 	json_uint(j, "padding_bytes", t->padding_bytes);
 	if (j != NULL)
 		return;
-	say(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
+	say_text(stdout, "%s: version %u, %s, %u chunks, sectors 0-%" PRIu64 "\n", name,
 	    t->version, t->codec->name, t->chunks, t->sectors - 1);
-	say(stdout, "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
+	say_text(stdout, "  %s of data in %s (%.2fx), %" PRIu64 " regions, %" PRIu64
 	    " relocations\n",
 	    human_bytes(t->raw_bytes, a, sizeof a),
 	    human_bytes(t->stream_bytes, b, sizeof b),
@@ -125,12 +125,12 @@ show_lost(struct json *j, const struct lost *l)
 	lost_json(l, j);
 	if (j != NULL || l->nranges == 0)
 		return;
-	say(stdout, "  %" PRIu64 " sectors could not be read and are stored as zeros, %s",
+	say_text(stdout, "  %" PRIu64 " sectors could not be read and are stored as zeros, %s",
 	    l->sectors, l->merged ? "all of them among" : "namely");
 	for (size_t i = 0; i < l->nranges; i++)
-		say(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "", l->ranges[i].off,
+		say_text(stdout, "%s %" PRIu64 "-%" PRIu64, i > 0 ? "," : "", l->ranges[i].off,
 		    range_end(l->ranges[i]) - 1);
-	say(stdout, "\n");
+	say_text(stdout, "\n");
 }
 
 /* Print the key of the signature.  Only --verify-key finds out whether it is right. */
@@ -140,7 +140,7 @@ print_signer(const struct totals *t)
 	char key[2 * EXT_KEY_ID_BYTES + 1];
 
 	if (t->signed_chunks == t->chunks)
-		say(stdout, "  signed with key %s\n",
+		say_text(stdout, "  signed with key %s\n",
 		    number_hex(t->first.key_id, EXT_KEY_ID_BYTES, key));
 }
 
@@ -161,12 +161,12 @@ show_state(struct json *j, const struct totals *t)
 	if (x->state.kind != EXT_STATE_NONE)
 		json_string(j, "state", state);
 	if (j == NULL && ext_is_delta(x))
-		say(stdout, "  a delta of %s, of which %" PRIu64
+		say_text(stdout, "  a delta of %s, of which %" PRIu64
 		    " sectors are free now; before an installation %" PRIu64
 		    " samples of the base are compared with the disk\n", base, t->freed,
 		    t->samples);
 	if (j == NULL && x->state.kind != EXT_STATE_NONE)
-		say(stdout, "  has the same contents as %s\n", state);
+		say_text(stdout, "  has the same contents as %s\n", state);
 }
 
 /* How many sectors a target must have, so that the image is not refused; 0: not known. */
@@ -199,11 +199,11 @@ show_image(struct json *j, const struct ext *x)
 	/* The size is not known for an image of a pipe: chunk 0 was made before the
 	 * end was read. */
 	human_bytes(i->source_bytes, size, sizeof size);
-	say(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
+	say_text(stdout, "  a %s of %s, sectors of %u bytes, made by %s on %s\n",
 	    kind_name(i->kind), i->source_bytes != 0 ? size : "unknown size",
 	    i->sector_bytes, i->tool, human_time(i->made_at, when, sizeof when));
 	if (least != 0)
-		say(stdout, "  for disks of %" PRIu64 " sectors (%s) and more\n", least,
+		say_text(stdout, "  for disks of %" PRIu64 " sectors (%s) and more\n", least,
 		    human_bytes(least * SECTOR_BYTES, size, sizeof size));
 }
 
@@ -214,10 +214,10 @@ print_part(const struct reach_part *p)
 
 	if (p->fs_sectors == 0 || p->fs_sectors == p->sectors.len)
 		return;
-	say(stdout, "  the %s filesystem", p->fs);
+	say_text(stdout, "  the %s filesystem", p->fs);
 	if (p->number != 0)
-		say(stdout, " of partition %u", p->number);
-	say(stdout, " has %" PRIu64 " of %" PRIu64 " sectors (%s)\n", p->fs_sectors,
+		say_text(stdout, " of partition %u", p->number);
+	say_text(stdout, " has %" PRIu64 " of %" PRIu64 " sectors (%s)\n", p->fs_sectors,
 	    p->sectors.len, human_bytes(p->fs_sectors * SECTOR_BYTES, size, sizeof size));
 }
 
@@ -248,9 +248,9 @@ static void
 print_notes(const struct ext_image *i)
 {
 	if (i->filesystems[0] != '\0')
-		say(stdout, "  filesystems: %s\n", i->filesystems);
+		say_text(stdout, "  filesystems: %s\n", i->filesystems);
 	if ((i->flags & EXT_IMAGE_LIVE) != 0)
-		say(stdout, "  captured live: the source was in use, and files in it may "
+		say_text(stdout, "  captured live: the source was in use, and files in it may "
 		    "be damaged\n");
 }
 
@@ -258,7 +258,7 @@ static void
 show_piece(struct json *j, const struct tail_piece *p, uint64_t stored)
 {
 	if (j == NULL)
-		say(stdout, "    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
+		say_text(stdout, "    %s at %" PRIu64 "-%" PRIu64 ": %" PRIu64 " sectors\n",
 		    tail_kind_name(p->kind), p->sectors.off, range_end(p->sectors) - 1,
 		    stored);
 	json_object(j, NULL);
@@ -278,7 +278,7 @@ show_tail(struct json *j, const struct totals *t)
 	if (x->n == 0)
 		return;
 	if (j == NULL)
-		say(stdout, "  the tail of the disk, which is installed only on disks of "
+		say_text(stdout, "  the tail of the disk, which is installed only on disks of "
 		    "%" PRIu64 " sectors; the rest needs %" PRIu64 " sectors\n",
 		    x->disk_sectors, x->needed);
 	json_uint(j, "tail_disk_sectors", x->disk_sectors);
@@ -302,7 +302,7 @@ report_totals(struct json *j, const struct totals *t, const char *name)
 	if (j == NULL && !x->present)
 		return;
 	if (j == NULL) {
-		say(stdout, "  %" PRIu64 " fragments; uuid %s\n", t->fragments,
+		say_text(stdout, "  %" PRIu64 " fragments; uuid %s\n", t->fragments,
 		    number_hex(x->uuid, NDZ_UUID_BYTES, uuid));
 		print_signer(t);
 	}
@@ -323,7 +323,7 @@ report_rest(const struct totals *t)
 {
 	double percent = (double)t->chunks * NDZ_CHUNK_BYTES / 100;
 
-	say(stdout,
+	say_text(stdout,
 	    "  of the file, %.1f %% are headers, %.1f %% extension areas and %.1f %% "
 	    "padding\n",
 	    (double)t->header_bytes / percent, (double)t->extension_bytes / percent,
@@ -352,17 +352,17 @@ report_verdict(struct json *j, const struct options *o, const struct totals *t)
 	json_string(j, "signature", signature(o, t));
 	if (j != NULL || !o->verify)
 		return;
-	say(stdout, "  verified: %s: every chunk is whole, %s; ",
+	say_text(stdout, "  verified: %s: every chunk is whole, %s; ",
 	    ext_is_delta(&t->first) ? "can be restored onto its base" : "can be restored",
 	    whole ? "every sector is covered once, and the last chunk is there"
 		  : "but the format does not say whether all chunks are there");
 	if (key[0] != '\0')
-		say(stdout, "signed with key %s", key);
+		say_text(stdout, "signed with key %s", key);
 	else
-		say(stdout, "%s",
+		say_text(stdout, "%s",
 		    t->signed_chunks == 0 ? "not signed"
 		    : t->signed_chunks == t->chunks
 			? "signed (--verify-key checks the signature)"
 			: "signed only in part");
-	say(stdout, "%s\n", o->opener_files.decrypt != NULL ? "; encrypted" : "");
+	say_text(stdout, "%s\n", o->opener_files.decrypt != NULL ? "; encrypted" : "");
 }

@@ -158,7 +158,7 @@ sanity(const struct options *o, const char *path, struct err *e)
 	if (rc == 0 && o->json)
 		return failure_none_show(e);
 	if (rc == 0 && !o->quiet)
-		say(stdout, "%s: %s\n", o->image,
+		say_text(stdout, "%s: %s\n", o->image,
 		    is == 1 ? "the signature is consistent"
 			    : "the signature file belongs to this image");
 	return rc;

@@ -23,7 +23,7 @@ show_spans(struct json *j, const struct sig *s, struct err *e)
 	rangeset_seal(&set);
 	json_rangeset(j, "ranges", &set);
 	for (size_t i = 0; rc == 0 && j == NULL && i < rangeset_count(&set); i++)
-		say(stdout, "%" PRIu64 "-%" PRIu64 "\n", rangeset_get(&set, i).off,
+		say_text(stdout, "%" PRIu64 "-%" PRIu64 "\n", rangeset_get(&set, i).off,
 		    range_end(rangeset_get(&set, i)) - 1);
 	rangeset_free(&set);
 	return rc;
@@ -39,7 +39,7 @@ show_records(struct json *j, const struct sig *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		if (j == NULL)
-			say(stdout, "%u-%u chunk %u%s %s\n", r->start,
+			say_text(stdout, "%u-%u chunk %u%s %s\n", r->start,
 			    r->start + r->count - 1, r->chunk, r->continues ? "+" : "",
 			    number_hex(r->hash, bytes, hash));
 		json_object(j, NULL);
@@ -76,7 +76,7 @@ imagehash_signature(const struct options *o, const struct sig *s, struct err *e)
 	json_uint(j, "records", s->n);
 	json_uint(j, "sectors", total_sectors(s));
 	if (j == NULL)
-		say(stdout, "version %u, %s, blocks of %u sectors, %zu records, %" PRIu64
+		say_text(stdout, "version %u, %s, blocks of %u sectors, %zu records, %" PRIu64
 		    " sectors\n",
 		    s->version, sig_hash_name(s->hash), s->block_sectors, s->n,
 		    total_sectors(s));
@@ -99,7 +99,7 @@ difference_add(struct difference *d, struct range r, bool merge, struct err *e)
 		last->len += r.len;
 		return 0;
 	}
-	if (grow(&d->ranges, &d->cap, d->nranges, sizeof *d->ranges, "the differences",
+	if (grow_array(&d->ranges, &d->cap, d->nranges, sizeof *d->ranges, "the differences",
 		e) != 0)
 		return -1;
 	d->ranges[d->nranges++] = r;
@@ -117,12 +117,12 @@ static void
 print_difference(const struct options *o, const struct difference *d, const char *differs)
 {
 	for (size_t i = 0; i < d->nranges; i++)
-		say(stdout, "sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
+		say_text(stdout, "sectors %" PRIu64 "-%" PRIu64 " differ\n", d->ranges[i].off,
 		    range_end(d->ranges[i]) - 1);
 	if (d->different_blocks > 0)
-		say(stdout, "%s\n", differs);
+		say_text(stdout, "%s\n", differs);
 	else
-		say(stdout, "%s: all %" PRIu64 " sectors that %s stores are equal\n",
+		say_text(stdout, "%s: all %" PRIu64 " sectors that %s stores are equal\n",
 		    o->disk, d->sectors, o->image);
 }
 

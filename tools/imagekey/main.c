@@ -74,10 +74,10 @@ tell(enum key k, const char *name)
 	};
 
 	if (k == SIGN_KEY)
-		say(stdout, "%s.key signs images: keep it secret; %s.pub verifies their "
+		say_text(stdout, "%s.key signs images: keep it secret; %s.pub verifies their "
 		    "signatures\n", name, name);
 	else
-		say(stdout, "%s %s: keep it secret%s\n", name, is[k],
+		say_text(stdout, "%s %s: keep it secret%s\n", name, is[k],
 		    k == ENCRYPT_KEY ? ", and do not lose it" : "");
 }
 

@@ -43,7 +43,7 @@ rezip(const void *config, struct sectors *const v[], size_t n, const char *outpu
 		return -1;
 	int rc = rewrite_same(&src, v[0], l, e);
 	if (rc == 0)
-		rc = rewrite(config, &src, output, e);
+		rc = rewrite_save(config, &src, output, e);
 	layers_free(l);
 	return rc;
 }

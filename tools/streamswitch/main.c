@@ -108,7 +108,8 @@ make(const struct options *o, char **operands, struct err *e)
 		return end_json(j, e);
 	}
 	if (!o->quiet)
-		say(stderr, "streamswitch: /dev/mapper/%s leads to %s, and has %u partitions\n",
+		say_text(stderr,
+		    "streamswitch: /dev/mapper/%s leads to %s, and has %u partitions\n",
 		    name, device, parts);
 	return 0;
 }
@@ -127,7 +128,8 @@ show_moved(const struct options *o, const char *name, const char *device,
 		return end_json(j, e);
 	}
 	if (!o->quiet)
-		say(stderr, "streamswitch: /dev/mapper/%s leads to %s now; requests waited for "
+		say_text(stderr,
+		    "streamswitch: /dev/mapper/%s leads to %s now; requests waited for "
 		    "%.1f ms; one linear target stays until the next boot\n",
 		    name, device, (double)r->pause_us / 1000);
 	return 0;
@@ -156,7 +158,7 @@ where(const struct options *o, char **operands, struct err *e)
 	if (switch_below(operands[0], below, e) != 0)
 		return -1;
 	if (!o->json) {
-		say(stdout, "%s\n", below);
+		say_text(stdout, "%s\n", below);
 		return 0;
 	}
 	j = begin_json(operands[0]);
@@ -176,7 +178,7 @@ keep(const struct options *o, char **operands, struct err *e)
 	if (keep_take(operands[1], operands[0], o->rules, e) != 0)
 		return -1;
 	if (!o->quiet && !o->json)
-		say(stderr, "streamswitch: %s is kept as /dev/mapper/%s\n", operands[1],
+		say_text(stderr, "streamswitch: %s is kept as /dev/mapper/%s\n", operands[1],
 		    operands[0]);
 	return 0;
 }

@@ -45,7 +45,7 @@ dress(void *owner, struct web_call *c, CURL *easy)
 	return web_header(c, line);
 }
 
-/* Set the error that ask() returns when the controller does not answer.  Returns -1. */
+/* Set the error that ask_controller() returns when the controller does not answer.  Returns -1. */
 static int
 away(const struct ask *a, const char *why, struct err *e)
 {
@@ -78,7 +78,7 @@ outcome(const struct ask *a, const struct web_call *c, struct jtree **out, struc
 }
 
 int
-ask(const struct ask *a, const char *path, const char *body, struct jtree **out,
+ask_controller(const struct ask *a, const char *path, const char *body, struct jtree **out,
     struct err *e)
 {
 	const struct web_client_config config = { .agent = "swapin/" SUITE_VERSION,

@@ -14,6 +14,7 @@ struct ask {
  * the caller frees with jtree_free().  ERR_IO with e->os ECONNREFUSED: the controller does
  * not answer, and the call may be made again.  ERR_FORMAT: the answer is not JSON.  Other
  * errors have the controller's own sentence and kind. */
-int ask(const struct ask *, const char *path, const char *body, struct jtree **out, struct err *);
+int ask_controller(const struct ask *, const char *path, const char *body,
+    struct jtree **out, struct err *);
 
 #endif /* TOOLS_SWAPIN_ASK_H */

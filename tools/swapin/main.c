@@ -81,7 +81,7 @@ ask_again(const struct opts *o, const struct ask *a, const char *path, const cha
 	uint64_t until_us = clock_us() + AWAY_S * UINT64_C(1000000), say_us = 0;
 
 	for (;;) {
-		int rc = ask(a, path, body, out, e);
+		int rc = ask_controller(a, path, body, out, e);
 		if (rc == 0 || e->os == 0 || clock_us() >= until_us)
 			return rc;
 		if (!o->quiet && clock_us() >= say_us) {
@@ -246,7 +246,7 @@ swap_in(const struct opts *o, const struct ask *a, char **operands, struct err *
 	if (start(o, a, operands, &id, e) != 0)
 		return -1;
 	if (o->detach) {
-		say(stdout, "%u\n", id);
+		say_text(stdout, "%u\n", id);
 		return 0;
 	}
 	return follow_to_end(o, a, id, e);
@@ -259,7 +259,7 @@ stop(const struct opts *o, const struct ask *a, struct err *e)
 	struct jtree *s = NULL;
 
 	snprintf(path, sizeof path, "/api/v1/sessions/%u/stop", (unsigned)o->stop);
-	if (ask(a, path, "{}", &s, e) != 0)
+	if (ask_controller(a, path, "{}", &s, e) != 0)
 		return -1;
 	if (o->json)
 		jtree_print(s, stdout);
@@ -274,7 +274,7 @@ list(const struct opts *o, const struct ask *a, struct err *e)
 {
 	struct jtree *all;
 
-	if (ask(a, "/api/v1/sessions", NULL, &all, e) != 0)
+	if (ask_controller(a, "/api/v1/sessions", NULL, &all, e) != 0)
 		return -1;
 	if (o->json)
 		jtree_print(all, stdout);

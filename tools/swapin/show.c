@@ -65,7 +65,8 @@ show_capture(const struct jtree *s)
 {
 	const struct jtree *node = jtree_at(jtree_get(s, "members"), 0);
 
-	say(stderr, "\r%s: %s, %.0f %% captured, %.1f Mbit/s   ", text(node, "name"), text(node, "phase"),
+	say_text(stderr, "\r%s: %s, %.0f %% captured, %.1f Mbit/s   ", text(node, "name"),
+	    text(node, "phase"),
 	    number(s, "progress") * 100, number(s, "rate_bits_per_s") / 1e6);
 }
 
@@ -77,7 +78,8 @@ show_progress(const struct jtree *s)
 
 	if (jtree_true(jtree_get(s, "stream")))
 		snprintf(usable, sizeof usable, "%.0f usable, ", number(n, "usable") + number(n, "done"));
-	say(stderr, "\r%s%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ", usable, number(n, "done"), number(n, "total"),
+	say_text(stderr, "\r%s%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ",
+	    usable, number(n, "done"), number(n, "total"),
 	    number(s, "progress") * 100, number(jtree_get(s, "server"), "rate_bits_per_s") / 1e6);
 }
 
@@ -91,7 +93,8 @@ show_news(const struct jtree *s, const struct jtree *before)
 		if (!has_moved(s, node, same_before(old, i, node)))
 			continue;
 		const char *words = text(node, "last_words");
-		say(stderr, "%6.0f s  %s: %s%s%s\n", number(s, "seconds"), text(node, "name"), text(node, "phase"),
+		say_text(stderr, "%6.0f s  %s: %s%s%s\n", number(s, "seconds"), text(node,
+		    "name"), text(node, "phase"),
 		    words[0] != '\0' ? ": " : "", words);
 	}
 	if (!isatty(STDERR_FILENO))
@@ -105,7 +108,7 @@ show_news(const struct jtree *s, const struct jtree *before)
 void
 show_away(const char *why, uint64_t seconds)
 {
-	say(stderr, "%s; it is asked again for %" PRIu64 " s\n", why, seconds);
+	say_text(stderr, "%s; it is asked again for %" PRIu64 " s\n", why, seconds);
 }
 
 /* How often nodes that do not boot were to be named, this long after the session began. */
@@ -146,7 +149,8 @@ show_absent(const struct jtree *s, const struct jtree *before)
 		return;
 	if (n > NAMES_MAX)
 		snprintf(more, sizeof more, " and %zu more", n - NAMES_MAX);
-	say(stderr, "%6.0f s  %s%s %s not booted from the network yet: switched on, and set to start from it first? "
+	say_text(stderr,
+	    "%6.0f s  %s%s %s not booted from the network yet: switched on, and set to start from it first? "
 		    "docs/controller.md says what to look at\n",
 	    number(s, "seconds"), names, more, n == 1 ? "has" : "have");
 }
@@ -157,11 +161,12 @@ show_failures(const struct jtree *s)
 	const struct jtree *members = jtree_get(s, "members");
 
 	if (text(s, "away")[0] != '\0')
-		say(stdout, "%s\n", text(s, "away"));
+		say_text(stdout, "%s\n", text(s, "away"));
 	for (size_t i = 0; i < jtree_count(members); i++) {
 		const struct jtree *node = jtree_at(members, i);
 		if (strcmp(text(node, "phase"), "done") != 0)
-			say(stdout, "%s: %s %s\n", text(node, "name"), text(node, "phase"), text(node, "last_words"));
+			say_text(stdout, "%s: %s %s\n", text(node, "name"), text(node,
+			    "phase"), text(node, "last_words"));
 	}
 }
 
@@ -170,7 +175,8 @@ static void
 show_measure(const char *name, const struct jtree *m)
 {
 	if (m != NULL)
-		say(stdout, "  %-14s median %7.1f s, worst %7.1f s (%s), %.0f node%s\n", name, number(m, "median_s"),
+		say_text(stdout,
+		    "  %-14s median %7.1f s, worst %7.1f s (%s), %.0f node%s\n", name, number(m, "median_s"),
 		    number(m, "worst_s"), text(m, "worst"), number(m, "nodes"), number(m, "nodes") == 1 ? "" : "s");
 }
 
@@ -180,13 +186,15 @@ show_end(const struct jtree *s)
 	const struct jtree *n = jtree_get(s, "nodes"), *p = jtree_get(s, "phases");
 
 	if (isatty(STDERR_FILENO))
-		say(stderr, "\r%60s\r", "");
+		say_text(stderr, "\r%60s\r", "");
 	show_failures(s);
 	if (jtree_true(jtree_get(s, "capture")))
-		say(stdout, "session %.0f: %s: %s of the disk of %s in %.1f s\n", number(s, "id"), text(s, "state"),
+		say_text(stdout, "session %.0f: %s: %s of the disk of %s in %.1f s\n",
+		    number(s, "id"), text(s, "state"),
 		    text(s, "image"), text(s, "nodes_text"), number(s, "seconds"));
 	else
-		say(stdout, "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
+		say_text(stdout,
+		    "session %.0f: %s: %.0f of %.0f nodes deployed (%.1f %%) in %.1f s\n", number(s, "id"), text(s, "state"),
 		    number(n, "done"), number(n, "total"), number(s, "share_deployed") * 100, number(s, "seconds"));
 	for (int i = 0; phases[i] != NULL; i++)
 		show_measure(phases[i], jtree_get(p, phases[i]));
@@ -197,10 +205,12 @@ show_end(const struct jtree *s)
 void
 show_list(const struct jtree *sessions)
 {
-	say(stdout, "%6s  %-8s  %6s  %6s  %6s  %-24s  %s\n", "id", "state", "nodes", "done", "failed", "image", "nodes");
+	say_text(stdout, "%6s  %-8s  %6s  %6s  %6s  %-24s  %s\n", "id", "state", "nodes",
+	    "done", "failed", "image", "nodes");
 	for (size_t i = 0; i < jtree_count(sessions); i++) {
 		const struct jtree *s = jtree_at(sessions, i), *n = jtree_get(s, "nodes");
-		say(stdout, "%6.0f  %-8s  %6.0f  %6.0f  %6.0f  %-24s  %s\n", number(s, "id"), text(s, "state"), number(n, "total"),
+		say_text(stdout, "%6.0f  %-8s  %6.0f  %6.0f  %6.0f  %-24s  %s\n",
+		    number(s, "id"), text(s, "state"), number(n, "total"),
 		    number(n, "done"), number(n, "failed"), text(s, "image"), text(s, "nodes_text"));
 	}
 }

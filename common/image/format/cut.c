@@ -22,7 +22,7 @@ enum {
 static int
 add_start(struct cut_zones *z, uint64_t sector, struct err *e)
 {
-	if (grow(&z->starts, &z->cap, z->n, sizeof *z->starts, "partitions", e) != 0)
+	if (grow_array(&z->starts, &z->cap, z->n, sizeof *z->starts, "partitions", e) != 0)
 		return -1;
 	z->starts[z->n++] = sector;
 	return 0;

@@ -1,6 +1,6 @@
 /* ext_tail.c: the record of an image's tail, to bytes and back, and what it says of
  * given sectors.  ext.c and ext_put.c call it for the record; imagezip makes it;
- * imageunzip/install/tail.c asks what is to be done with a sector.  It keeps nothing, so
+ * imageunzip/install/target_tail.c asks what is to be done with a sector.  It keeps nothing, so
  * any thread may call it. */
 #include "common/image/format/ext_tail.h"
 

@@ -37,7 +37,7 @@ order_add(struct order *o, struct order_run run, struct err *e)
 {
 	if (o->n == ORDER_RUNS_MAX || run.sectors > ORDER_SECTORS_MAX - o->sectors)
 		return 0;
-	if (grow(&o->runs, &o->cap, o->n, sizeof *o->runs, "an order of reads", e) != 0)
+	if (grow_array(&o->runs, &o->cap, o->n, sizeof *o->runs, "an order of reads", e) != 0)
 		return -1;
 	o->runs[o->n++] = run;
 	o->sectors += run.sectors;

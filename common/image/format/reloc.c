@@ -1,4 +1,4 @@
-/* reloc.c: applies relocations to the data of a chunk. job_cursor.c and moved.c call this
+/* reloc.c: applies relocations to the data of a chunk. job_cursor.c and moved_part.c call this
  * in the threads that decode, install_check.c asks which relocations are known, and
  * imagehash applies them to compare. */
 #include "common/image/format/reloc.h"

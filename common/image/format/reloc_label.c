@@ -1,5 +1,5 @@
 /* reloc_label.c: converts disklabels, whose offsets count from the beginning of the disk,
- * but in an image from the beginning of the slice. reloc.c and moved.c call this in the
+ * but in an image from the beginning of the slice. reloc.c and moved_part.c call this in the
  * threads that decode, imagezip's relocs.c in its first thread. */
 #include <inttypes.h>
 #include <string.h>

@@ -27,7 +27,7 @@ samples_free(struct samples *s)
 int
 samples_add(struct samples *s, const struct sample *x, struct err *e)
 {
-	if (grow(&s->v, &s->cap, s->n, sizeof *s->v, "samples of the base", e) != 0)
+	if (grow_array(&s->v, &s->cap, s->n, sizeof *s->v, "samples of the base", e) != 0)
 		return -1;
 	s->v[s->n++] = *x;
 	return 0;

@@ -156,7 +156,7 @@ sig_free(struct sig *s)
 int
 sig_add(struct sig *s, const struct sig_record *x, struct err *e)
 {
-	if (grow(&s->records, &s->cap, s->n, sizeof *s->records, "a signature", e) != 0)
+	if (grow_array(&s->records, &s->cap, s->n, sizeof *s->records, "a signature", e) != 0)
 		return -1;
 	s->records[s->n++] = *x;
 	return 0;

@@ -227,7 +227,7 @@ on_wants(void *arg, uint32_t chunk)
 	struct err ignored; /* store() reports it */
 
 	pthread_mutex_lock(&s->lock);
-	bool kept = grow(&s->wants, &s->wants_cap, s->nwants, sizeof *s->wants,
+	bool kept = grow_array(&s->wants, &s->wants_cap, s->nwants, sizeof *s->wants,
 			"the list of chunks", &ignored) == 0;
 	bool tell = kept && !s->told;
 	if (kept) {

@@ -159,7 +159,7 @@ struct taking {
 static int
 keep(struct imgtable *t, uint64_t sector, const uint8_t *bytes, struct err *e)
 {
-	if (grow(&t->copies, &t->cap, t->ncopies, sizeof *t->copies,
+	if (grow_array(&t->copies, &t->cap, t->ncopies, sizeof *t->copies,
 		"the image's partition table", e) != 0)
 		return -1;
 	t->copies[t->ncopies].sector = sector;

@@ -13,7 +13,7 @@
 static int
 add_reloc(struct sectors *s, const struct ndz_reloc *r, struct err *e)
 {
-	if (grow(&s->relocs, &s->relocs_cap, s->nrelocs, sizeof *s->relocs,
+	if (grow_array(&s->relocs, &s->relocs_cap, s->nrelocs, sizeof *s->relocs,
 		"relocations", e) != 0)
 		return -1;
 	s->relocs[s->nrelocs++] = *r;

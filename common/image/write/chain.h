@@ -32,7 +32,7 @@ int chain_check_whole(const struct sectors *, struct err *);
 int chain_random(struct random **, struct sectors *const images[], size_t n,
     uint64_t cache_bytes, chain_warning *, struct err *);
 
-/* The whole image that the layers of these images amount to, for rewrite().  Its state is not
+/* The whole image that the layers of these images amount to, for rewrite_save().  Its state is not
  * filled in: when chain_check() has been passed, it is the state of the topmost image. */
 struct rewrite_source chain_whole(
     const char *program, struct layers *, struct sectors *const images[], size_t n);

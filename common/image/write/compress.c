@@ -482,7 +482,7 @@ compress_batch(struct compressor *z, struct batch *b, const struct rooms *rooms)
 /* Take the fragment of the run's one window from whoever knows it.  False: nobody does. */
 static bool
 take_known(
-    const struct compressor *z, struct batch *b, const struct run *r, const struct known *k)
+    const struct compressor *z, struct batch *b, const struct run *r, const struct precompressed *k)
 {
 	size_t n = run_raw_bytes(b, r);
 
@@ -495,7 +495,7 @@ take_known(
 }
 
 void
-compress_unknown(struct compressor *z, struct batch *b, const struct known *k)
+compress_unknown(struct compressor *z, struct batch *b, const struct precompressed *k)
 {
 	assert(!z->several);
 	begin(b);

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/image/write/known.h"
 #include "common/image/write/packer.h"
+#include "common/image/write/precompressed.h"
 
 enum {
 	/* The raw data of a batch, and therefore of a fragment, at most. */
@@ -87,7 +87,7 @@ bool batch_has_room(const struct batch *, size_t bytes);
 void compress_batch(struct compressor *, struct batch *, const struct rooms *);
 /* compress_batch() and batch_hash() together, where fragments are one window each: the digests are
  * made first, and then only what `known` does not find is compressed. */
-void compress_unknown(struct compressor *, struct batch *, const struct known *);
+void compress_unknown(struct compressor *, struct batch *, const struct precompressed *);
 /* batch_hash() makes the digests that runs of a batch and of `other` (or NULL) lack.  Two
  * digests cost little more than one, so a run that would be left over in the first batch is
  * hashed together with a run of `other`.  batch_hash_odd(): would one be left over? */

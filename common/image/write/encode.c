@@ -176,7 +176,7 @@ static void
 compress_some(struct encode *c, struct compressor *z, const struct rooms *rooms,
     struct batch *b, struct asker *asker)
 {
-	const struct known *known = c->cfg->known;
+	const struct precompressed *known = c->cfg->known;
 	size_t first = asker->batch;
 	void *other = NULL;
 

@@ -14,15 +14,15 @@
 
 #include "common/base/err.h"
 #include "common/image/format/cut.h"
-#include "common/image/write/known.h"
 #include "common/image/write/packer.h"
+#include "common/image/write/precompressed.h"
 
 struct encode_config {
 	struct codec_choice codec; /* the packer's, too */
 	uint64_t jobs;             /* compressors; 0: one for each processor */
 	/* It is asked before a window is compressed, where fragments are one window each;
 	 * NULL: nobody is asked. */
-	const struct known *known;
+	const struct precompressed *known;
 	/* Puts the data of the next window into buf[FRAGMENT_WINDOW_BYTES], its sectors and
 	 * relocations into *w, which is empty.  Returns the number of bytes, 0 at the end
 	 * (however often it is asked), or -1.  It runs in a thread of its own. */

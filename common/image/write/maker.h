@@ -27,7 +27,7 @@
 #include "common/image/format/lost.h"
 #include "common/image/format/sealer.h"
 #include "common/image/read/window.h"
-#include "common/image/write/known.h"
+#include "common/image/write/precompressed.h"
 
 /* Where windows end. */
 enum maker_windows {
@@ -99,7 +99,7 @@ struct maker_config {
 	 * maker_end(), when maker_run() is told no output; -1 ends the work.  Else NULL. */
 	int (*take)(void *taker, const void *chunk, struct err *);
 	void *taker;
-	const struct known *known; /* as struct encode_config has it */
+	const struct precompressed *known; /* as struct encode_config has it */
 };
 
 struct maker;

@@ -178,14 +178,14 @@ summary(const struct rewrite_config *c, const struct rewrite_source *src,
 		return json_show(j, e);
 	}
 	if (!c->quiet)
-		say(stderr, "%s: %s of data in an image of %s, %.1f s\n",
+		say_text(stderr, "%s: %s of data in an image of %s, %.1f s\n",
 		    src->program, human_bytes(made->data_bytes, data, sizeof data),
 		    human_bytes(image_bytes, image, sizeof image), seconds);
 	return 0;
 }
 
 int
-rewrite(const struct rewrite_config *c, const struct rewrite_source *src,
+rewrite_save(const struct rewrite_config *c, const struct rewrite_source *src,
     const char *output, struct err *e)
 {
 	uint64_t started = clock_us();

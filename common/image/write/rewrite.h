@@ -66,7 +66,7 @@ int rewrite_image(
 
 /* Make the image and write it to a file, which gets its name when it is whole, or to standard
  * output ("-").  Then report the result as the options want it. */
-int rewrite(const struct rewrite_config *, const struct rewrite_source *,
+int rewrite_save(const struct rewrite_config *, const struct rewrite_source *,
     const char *output, struct err *);
 
 #endif /* COMMON_IMAGE_WRITE_REWRITE_H */
