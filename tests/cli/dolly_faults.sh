@@ -67,7 +67,7 @@ serve --wait 4 --deadline 5 --slow 4M "$T/large.ndz"
 python3 -c "
 import os, sys, time
 with open(sys.argv[1], 'rb') as f:
-    while f.read(100000): os.path.exists(sys.argv[2]) or time.sleep(0.2)" "$T/slow" "$T/done" & reader=$!
+    while f.read(100000): os.path.exists(sys.argv[2]) or time.sleep(0.4)" "$T/slow" "$T/done" & reader=$!	# at most 2 Mbit/s
 join slow -W 1; join one; join two; join three
 DISK=large; whole one two three; DISK=disk
 failed slow "the server says: as a leaf it has taken too little from each of its parents"; touch "$T/done"

@@ -150,14 +150,14 @@ look(void *arg)
 	struct serve_stats st;
 	struct err ignored;
 
-	while (!atomic_load(&l->stop)) {
+	do {
 		l->looked++;
 		l->found += serve_stats(l->serve, l->number, &st, &ignored) == 0 &&
 		            st.state == SESSION_SERVING;
 		serve_clients(l->serve, l->number, rows, 4);
 		serve_sample(l->serve);
 		poll(NULL, 0, 1);
-	}
+	} while (!atomic_load(&l->stop));
 	return NULL;
 }
 
