@@ -130,6 +130,7 @@ wired() {	# HOST ADDRESS: on the wire of eth2
 wired one 10.9.2.1/24; wired two 10.9.2.2/24; wired wrong 10.66.0.1/24
 ip -n switch link set p0 master br0 up
 RECEIVE_FROM="10.9.2.*" ip netns exec host-one busybox nc -ll -p 5100 -e "$TOP/netboot/receive" "$T" "$T" "$T/reports2" 2> /dev/null &
+begins $! eval 'ip netns exec host-one ss -Hltn | grep -q ":5100 "'
 dhcp one 10.9.2.50 10.9.2.59 600; FIRST=$DHCP
 dhcp two 10.9.2.60 10.9.2.69 600; SECOND=$DHCP
 words frisbee.nic=eth2 frisbee.server=10.9.2.1 frisbee.report=10.9.2.1
@@ -153,6 +154,7 @@ echo "== a report"
 mkdir "$T/orders" "$T/images"
 mac=$(tr : - < "$T/sys/class/net/eth0/address")
 RECEIVE_FROM="10.8.* 10.9.0.*" ip netns exec host-eth0 busybox nc -ll -p 5100 -e "$TOP/netboot/receive" "$T/images" "$T/orders" "$T/reports" 2> /dev/null &
+begins $! eval 'ip netns exec host-eth0 ss -Hltn | grep -q ":5100 "'
 touch "$T/orders/$mac.ipxe" "$T/reports"
 words frisbee.report=10.9.0.1
 node 'netif=eth0; report loading "an image"'
