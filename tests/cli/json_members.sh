@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every member that a program prints with --json or --stats is described in its man page, in a
-# section JSON or STATISTICS.  The members are taken from the sources: from each call that
+# section JSON or STATISTICS, and those of the controller's calls in docs/controller.md, which
+# that page names.  The members are taken from the sources: from each call that
 # writes one by a name that is written there.
 . "$(dirname "$0")/lib.sh"
 requires python3
@@ -17,13 +18,16 @@ PAGES = {
     "common/layout/fitplan_text.c": ["imageunzip"],
     "common/resize/": ["growfs"],
     "stream/": ["streamdisk"],
-    "controller/": ["controllerd"],
+    "controller/": ["docs/controller.md"],
 }
 PAGES.update((room + "/", [room]) for room in "imagezip imageunzip frisbee frisbeed emustore dolly mfrisbeed dsync".split())
 PAGES.update((f"tools/{os.path.basename(t)}/", [os.path.basename(t)]) for t in glob.glob(top + "/tools/*"))
 
 def words(page):
-    """What the page's sections about members have behind Li."""
+    """What the page's sections about members have behind Li; of a document its code."""
+    if page.endswith(".md"):
+        text = open(f"{top}/{page}").read()
+        return set(re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`|^    .*", text, re.M))))
     text = open(f"{top}/man/{page}.8").read()
     sections = re.findall(r"^\.Sh (?:JSON|STATISTICS)\n(.*?)(?=^\.Sh |\Z)", text, re.M | re.S)
     lines = re.findall(r"^\.(?:It )?Li (.*)|^\.(?:Pq|Po) Li (.*)", "".join(sections), re.M)
@@ -41,7 +45,7 @@ for path in sorted(glob.glob(top + "/**/*.c", recursive=True)):
     for page in PAGES[of] if members and of else ():
         known.setdefault(page, words(page))
         n += len(members)
-        wrong += [f"man/{page}.8 does not describe {m} ({name})" for m in sorted(members - known[page])]
+        wrong += [f"the page {page} does not describe {m} ({name})" for m in sorted(members - known[page])]
 print(*wrong, f"{n} members", sep="\n")
 sys.exit(bool(wrong) or n < 150)
 PY
