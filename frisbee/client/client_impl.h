@@ -1,10 +1,10 @@
 /* client_impl.h: the parts of the client's engine, put together, and what its files
  * share.
  *
- * Each part has a header and a file of its own, which alone writes its struct;
- * docs/architecture.md has a list of them.  The files declared here are the wiring:
- * they read packets and tell the parts what happened (a block, the end of a pass, a
- * buffer that is free, a request or a STATE of others), or ask them what to say.
+ * Each part of struct client has a header and a file of its own, which alone writes its
+ * struct.  The files declared here are the wiring: they read packets and tell the parts
+ * what happened (a block, the end of a pass, a buffer that is free, a request or a STATE
+ * of others), or ask them what to say.
  *
  * client.c begins, ends and reads packets of the base protocol; client_output.c says;
  * client_join.c joins and leaves; client_ext.c, client_ext_session.c,
