@@ -188,6 +188,7 @@ def cold_puts(many, few, image):
     try:
         for i, store in enumerate((many, few)):
             run(f"cp -r {store} {folder}/{i}")
+            run(f"{BIN}/emustore -q --store {folder}/{i} put new {image}")  # the index of a store in another place is made once
         for _ in range(RUNS):
             for i in (0, 1):
                 forget_pages(f"{folder}/{i}")

@@ -21,7 +21,8 @@ struct usage {
 /* Measure the usage of a store.  All recipes are read for this.  ERR_FORMAT: an image is
  * damaged, so that nobody knows what it needs.  The caller frees *u in any case. */
 int usage_measure(struct usage *u, struct store *, struct err *);
-/* How many bytes of recipes usage_measure() reads. */
+/* What usage_measure() costs: the bytes of all recipes, and for each recipe as many more as
+ * could be read while it is opened. */
 int usage_cost(struct store *, uint64_t *bytes, struct err *);
 /* What this version uses; NULL: it was not there. */
 const struct usage_of *usage_find(const struct usage *, const struct store_name *);
