@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The simulator's tables in the documents are what the code gives: one row of each is made
-# anew, another one with each commit; of the dearest tables, one table (bench/simulated).
+# anew, another one with each commit (bench/simulated).
 . "$(dirname "$0")/lib.sh"
 requires python3
 instrumented && skip "instrumented, the simulator's cases are smaller"
