@@ -3,7 +3,7 @@
  * Engines and loops know nothing of this: the sockets (sock.h) put a header in front of each
  * packet that they send, and hand on only packets whose header is right.  Anybody who knows the
  * group's key can take part; packets of others are ignored.  docs/protocol-wire.md describes the
- * bytes and says what is promised.
+ * bytes, and docs/protocol-rules.md (14) says what is promised.
  *
  *	HELLO	a client asks for the session; the packet belongs to no session
  *	WELCOME	a server sends the number of its session and the ids of the clients that

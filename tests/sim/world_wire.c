@@ -193,9 +193,9 @@ world_check_pace(struct world *w, struct host *h)
 }
 
 /* Blocks that the pace allows within any window of this length: what the highest rate brings,
- * what is made up for (rule 11.9 of docs/protocol-rules.md), the burst that begins the window,
- * the one that ends it, and before them the rest of a burst that had nothing to send for a
- * while.  In short windows what is made up for is a share of the rate. */
+ * what is made up for (server_pace.h), the burst that begins the window, the one that ends it,
+ * and before them the rest of a burst that had nothing to send for a while.  In short windows
+ * what is made up for is a share of the rate. */
 static double
 blocks_within(const struct server_config *cfg, double us)
 {
