@@ -3,7 +3,6 @@ which `python3 bench/dsync_tables.py` draws anew from these files."""
 import os, textwrap
 
 import document
-from dsync_changes import BLOCK, LONGEST, OF_FIGURE_8
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs/dsync.md")
@@ -88,38 +87,8 @@ def by_case(f):
     return markdown(("seconds", *(f"{names[c]}, {g:g} GiB" for c, g in cases), *(f"{names[c]}, {p[1]}" for c, p in papers.items())), rows) if cases else None
 
 
-def more(f, what):
-    return [m for m in f["more"] if m["what"] == what]
-
-
-def memory(f):
-    """Table 1."""
-    found = more(f, "table 1")
-    rows = [("the paper's bits", *(m["paper_mib"] for m in found)), ("`dmextract`", *(m["mib"] for m in found))]
-    return markdown(("MiB", *(f"{m['tib']} TiB" for m in found)), [(name, *(f"{v:.0f}" for v in mib)) for name, *mib in rows]) if found else None
-
-
-def traces(f):
-    """Figures 4 and 5; of a busy machine the processors' share is that of all that ran."""
-    rows = [(METHODS[m["method"]], None if f["busy"] else f"{m['cpu_percent']:.0f} %", *(v and f"{v:.0f}" for v in (m["mb_per_second"], m["paper_mb_per_second"])))
-            for m in more(f, "figures 4, 5")]
-    return markdown((f"10 % of {f['paper_gb'] / 2:g} GiB", "processors", "MB/s sent", "the paper's MB/s"), rows) if rows else None
-
-
-RUNS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 128), (129, LONGEST))
-FIGURE_8 = {**OF_FIGURE_8, 1: 0, LONGEST: LONGEST}  # of 45,000 blocks
-
-
-def histogram(f):
-    """Figure 8: how many percent of the changed blocks are in runs of so many."""
-    def part(counts, least, most):
-        return f"{100 * sum(n for length, n in counts.items() if least <= int(length) <= most) / sum(counts.values()):.1f}"
-
-    found = {m["changes"]: m["blocks_in_runs_of"] for m in more(f, "figure 8")}
-    known = {**FIGURE_8, 0: 45000 - sum(FIGURE_8.values())}
-    rows = [(name, *(part(c, *run) for run in RUNS)) for name, c in found.items()]
-    rows.append(("the paper's own", *(part(known, a, b) if b in FIGURE_8 else None for a, b in RUNS)))
-    return markdown(("% of blocks in runs of", *(f"{a}" if a == b else f"{a}-{b}" for a, b in RUNS)), rows) if found else None
+def parts_of(f):
+    return [m for m in f["more"] if m["what"] == "parts"]
 
 
 def span(parts, name, form):
@@ -132,7 +101,7 @@ def hundred_of(f, case, parts):
     rsync = [r for r in f["rows"] if r["case"] == case and r["method"] == "rsync-in-place"]
     parts = [dict(bytes_s=p["read_s"] + p["sent_s"] + p["journal_s"] + p["write_s"], hundredth_s=p["seconds"] * p["rsync_times"] / 100) for p in parts]
     changed, gib = rsync[0]["changed_bytes"], rsync[0]["gib"]
-    words = (f"{case[0].upper()}{case[1:]}, {changed // BLOCK:,} blocks, is {changed / gib / 2**30 * 100:.2g} % of the disk: its bytes cost "
+    words = (f"{case[0].upper()}{case[1:]} is {changed / gib / 2**30 * 100:.2g} % of the disk: its bytes cost "
              f"{span(parts, 'bytes_s', '{:.2f}')} s, a hundredth of rsync's time is {span(parts, 'hundredth_s', '{:.2f}')} s.")
     return textwrap.fill(words, 99)
 
@@ -140,7 +109,7 @@ def hundred_of(f, case, parts):
 def hundred(f):
     """The paper's factor to rsync: of each change for which rsync was run."""
     cases = {}
-    for p in more(f, "parts"):
+    for p in parts_of(f):
         if p["rsync_times"]:
             cases.setdefault(p["case"], []).append(p)
     return "\n\n".join(hundred_of(f, case, parts) for case, parts in cases.items())
@@ -149,7 +118,7 @@ def hundred(f):
 def where(f):
     """What fio takes for each part of the work of dsync, and by link the time of both ends beside 1.3 times all of it, the link's, too, and 0.15 s."""
     of = {}
-    for p in more(f, "parts"):
+    for p in parts_of(f):
         of.setdefault((p["case"], p["method"]), {})[p["link"]] = p
     rows = []
     for (case, method), by in of.items():
@@ -195,11 +164,6 @@ def guest_bytes(f):
     return in_guest(f, counted(f, "sent", ["disk", "metadata"], "read_bytes", "{:.1f}", 1e6), counted(f, "sent", [None], "sent_bytes", "{:.1f}", 1e6))
 
 
-def guest_requests(f):
-    return in_guest(f, counted(f, "written", ["metadata"], "requests"), counted(f, "written", ["disk"], "requests"),
-                    counted(f, "sent", ["disk", "metadata"], "requests"))
-
-
 def cost(f):
     """Requests and bytes of dm-era's blocks, together, as times those of the cheapest for each history, and the most of each."""
     both, devices = ("written", "sent"), ("disk", "metadata")
@@ -232,10 +196,9 @@ def with_how(table):
 TABLES = {
     "dsync-extract": {"extract": with_how(against_fio)},
     "dsync-merge": {"merge": with_how(against_fio)},
-    "dsync-guest": {"guest-bytes": with_how(guest_bytes), "guest-requests": guest_requests, "guest-cost": cost},
+    "dsync-guest": {"guest-bytes": with_how(guest_bytes), "guest-cost": cost},
     "grain": {"grain": with_how(grain)},
-    "dsync": {"paper-change": with_how(by_link), "paper-cases": by_case, "paper-memory": memory, "paper-traces": traces,
-              "paper-runs": histogram, "paper-where": where, "paper-hundred": hundred},
+    "dsync": {"paper-change": with_how(by_link), "paper-cases": by_case, "paper-where": where, "paper-hundred": hundred},
 }
 
 
