@@ -36,15 +36,6 @@ OTHERS = "streams, an order of others"
 NAMES = {"login": "login", "web": "web server", "mail": "mail server", "database": "database"}
 
 
-def judged(of, link):
-    """An order of others, beside the local disk and lazy loading, at its worst."""
-    names = [name for name in NAMES if (link, name, OTHERS) in of]
-    others, local, lazy = ([of[link, name, way] for name in names] for way in (OTHERS, "local disk", "streams, lazily"))
-    return (f"{LINKS[link]}, {max(o['seconds'] / r['seconds'] for o, r in zip(others, local)):.2f} times the local disk's seconds, "
-            f"{100 * min(o['there'] for o in others):.1f} % of reads that need not wait, "
-            f"{max(o['waits_s'] / r['waits_s'] for o, r in zip(others, lazy)):.2f} of lazy loading's waits")
-
-
 def replays(results):
     """A row of each way to have the disk, a column of each link and of what is waited for."""
     of = {(r["link"], r["until"], r["disk"]): r for r in results}
@@ -55,9 +46,8 @@ def replays(results):
         return f"{r['seconds']:.2f}{reads}"
     rows = [(way, *(cell(of[(*c, way)]) for c in columns)) for way in dict.fromkeys(r["disk"] for r in results)]
     heads = (f"{LINKS[link]}: {NAMES[name]}" for link, name in columns)
-    worst = "; ".join(judged(of, link) for link in dict.fromkeys(link for link, _ in columns))
     return (fill("Seconds; of what streams, also reads that need not wait, %; the sum of waits, s; 99 of 100 reads within, ms "
-                 f"(medians of {results[0]['runs']} replays):") + f"\n\n{markdown(('disk', *heads), rows)}\n\n" + fill(f"The worst of an order of others: {worst}."))
+                 f"(medians of {results[0]['runs']} replays):") + f"\n\n{markdown(('disk', *heads), rows)}")
 
 
 def sessions(results):
