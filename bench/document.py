@@ -53,8 +53,8 @@ def text(v):
 
 
 def markdown(heads, rows):
-    return "\n".join(["| " + " | ".join(text(c) for c in r) + " |"
-                      for r in (heads, ["---"] * len(heads), *rows)])
+    head, *others = ("| " + " | ".join(text(c) for c in r) + " |" for r in (heads, *rows))
+    return "\n".join([head, "|" + "---|" * len(heads), *others])
 
 
 def parts(path, program):

@@ -3,6 +3,7 @@ which `python3 bench/dsync_tables.py` draws anew from these files."""
 import os, textwrap
 
 import document
+from document import markdown
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs/dsync.md")
@@ -11,12 +12,6 @@ ROOMS = {"dsync": ["dsync"], "dsync-merge": ["dsync/merge", "tools/dmmerge"],
          "dsync-extract": ["dsync/extract", "dsync/read", "tools/dmextract"],
          "dsync-guest": ["dsync/change", "dsync/extract", "dsync/track"],
          "grain": ["dsync/change", "dsync/extract", "dsync/stream"]}
-
-
-def markdown(heads, rows):
-    """With a rule without spaces, as the document's other tables have it."""
-    head, _, *rest = document.markdown(heads, rows).split("\n")
-    return "\n".join([head, "|" + "---|" * len(heads), *rest])
 
 
 def keep(name, command, figures, folder):
