@@ -426,20 +426,30 @@ umount $RUN/grow" "$with grow_one $T/grown/mapper/frisbee5 btrfs 2> /dev/null; :
 mkdir "$T/grown/debian"; : > "$T/grown/debian/root"
 echo "25 1 253:9 / / rw shared:1 - xfs $T/grown/debian/root rw" > "$PROC/1/mountinfo"
 with="$with GROW_WAIT_S=1; blkid() { case \$6 in *3) echo LVM2_member ;; *root) echo xfs ;; esac; }
-	lvm() { local last; for last; do :; done
-		case \$1 in vgs) echo \"  other:7\"; echo \"  debian:\$free\"; return ;; esac
-		case \$* in *locking_dir=\\\"$PROC/1/root/run/lock/lvm\\\"*) echo lvm \$1 \$last ;; *) echo other locks ;; esac; };"
+	lvm() { local w before last; for w; do before=\$last last=\$w; done
+		case \$1\ \$last in
+		vgs*free_count) echo \"  other:7\"; echo \"  debian:\$(cat $T/free)\"; return ;;
+		vgs*) echo \"  other:growfs/root/9\"; echo \"  debian:\$tags\"; return ;;
+		pvs*) echo \"  debian:$T/grown/mapper/frisbee3\"; echo \"  other:$T/grown/mapper/frisbee4\"; return ;;
+		pvresize*) echo \$((\$(cat $T/free) + gains)) > $T/free ;;
+		esac
+		case \$* in *locking_dir=\\\"$PROC/1/root/run/lock/lvm\\\"*) echo lvm \$1 \$before \$last ;; *) echo other locks ;; esac; }; gains=0 tags=;"
+grows() { echo 7 > "$T/free"; says "$1" "$2
+mount -t xfs $T/grown/debian/root $RUN/grow
+xfs_growfs $RUN/grow
+umount $RUN/grow" "$with $3; parts='mapper/frisbee2 mapper/frisbee3'; grow_one $T/grown/debian/root xfs"; }	# WHAT WANTED CODE
 cmdline 'frisbee.root=debian/root'
-says "the volume of the root, when its physical volume has the room" "lvm pvresize $T/grown/mapper/frisbee3
-lvm lvextend debian/root
-mount -t xfs $T/grown/debian/root $RUN/grow
-xfs_growfs $RUN/grow
-umount $RUN/grow" "$with free=25; parts='mapper/frisbee2 mapper/frisbee3'; grow_one $T/grown/debian/root xfs"
-says "which is done once" "lvm pvresize $T/grown/mapper/frisbee3
-mount -t xfs $T/grown/debian/root $RUN/grow
-xfs_growfs $RUN/grow
-umount $RUN/grow" "$with free=0; parts='mapper/frisbee2 mapper/frisbee3'; grow_one $T/grown/debian/root xfs"
-says "as the filesystems of partitions" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" "$with free=25; grow_mounted frisbee"
+grows "the volume of the root gets what its physical volume gains" "lvm vgchange growfs/root/7 debian
+lvm pvresize -q $T/grown/mapper/frisbee3
+lvm lvextend +25 debian/root
+lvm vgchange growfs/root/7 debian" gains=25
+grows "which is done once" "lvm vgchange growfs/root/7 debian
+lvm pvresize -q $T/grown/mapper/frisbee3
+lvm vgchange growfs/root/7 debian" gains=0
+grows "a machine that was reset amid it goes on" "lvm pvresize -q $T/grown/mapper/frisbee3
+lvm lvextend +4 debian/root
+lvm vgchange growfs/root/3 debian" tags=a,growfs/root/3,growfs/swap/1
+says "as the filesystems of partitions" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" "$with grow_mounted frisbee"
 says "and says why it does not" "frisbee: the xfs of debian/root does not grow: no such group" "$with lvm() { echo 'no such group' >&2; return 5; }; grow_mounted frisbee"
 rm "$PROC/1/mountinfo"
 
