@@ -450,6 +450,9 @@ grows "a machine that was reset amid it goes on" "lvm pvresize -q $T/grown/mappe
 lvm lvextend +4 debian/root
 lvm vgchange growfs/root/3 debian" tags=a,growfs/root/3,growfs/swap/1
 says "as the filesystems of partitions" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" "$with grow_mounted frisbee"
+rm "$T/grown/debian/root"
+says "also when its link comes later" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" \
+    "$with GROW_WAIT_S=3; sleep() { : > $T/grown/debian/root; }; grow_mounted frisbee"
 says "and says why it does not" "frisbee: the xfs of debian/root does not grow: no such group" "$with lvm() { echo 'no such group' >&2; return 5; }; grow_mounted frisbee"
 rm "$PROC/1/mountinfo"
 
