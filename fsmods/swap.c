@@ -82,14 +82,13 @@ swap_probe(struct disk *d, struct range part, struct err *e)
 	return look(d, part, &state, &page, e) != 0 ? -1 : state != SWAP_NONE;
 }
 
-bool
-swap_is_suspended(struct disk *d, struct range part)
+int
+swap_is_suspended(struct disk *d, struct range part, struct err *e)
 {
 	enum swap_state state;
-	struct err ignored;
 	uint64_t page;
 
-	return look(d, part, &state, &page, &ignored) == 0 && state == SWAP_SUSPENDED;
+	return look(d, part, &state, &page, e) != 0 ? -1 : state == SWAP_SUSPENDED;
 }
 
 /* Get the size of the swap in sectors. The header of the old signature does not tell it;

@@ -136,14 +136,16 @@ static const struct cli_opt own_opts[] = {
 	{ 0 },
 };
 
-/* The status 4 of bootimage tells a program that starts machines that this image has to be loaded
- * before a machine can be started from it. */
+/* The statuses 4 and 5 of bootimage tell a program that starts machines that this image has to be
+ * loaded before a machine can be started from it: as it is, or in any case. */
 static int
 exit_status(const void *opts, const struct err *e)
 {
 	const struct opts *o = opts;
 
-	return o->boot && e->kind == ERR_UNSUPPORTED ? 4 : 0;
+	if (!o->boot)
+		return 0;
+	return e->kind == ERR_UNSUPPORTED ? 4 : e->kind == ERR_REFUSED ? 5 : 0;
 }
 
 const struct cli_program streamdisk_program = {

@@ -9,6 +9,7 @@
 
 #include "common/behind/nonzero.h"
 #include "fsmods/fsmod.h"
+#include "fsmods/lvm2/lvm2.h"
 #include "fsmods/swap.h"
 
 /* A hash tree is looked for there. */
@@ -132,11 +133,11 @@ behind_partitions(const struct ptable *t)
 	return last != NULL ? range_end(last->sectors) : 0;
 }
 
-/* Is a system suspended in what this module knows: in swap space that is a volume of LVM,
- * or in a file of NTFS? */
+/* Is a system suspended in a file of NTFS? */
 static bool
-scan_is_suspended(const struct fsmod *mod, struct disk *d, struct range part)
+ntfs_is_suspended(struct disk *d, struct range part)
 {
+	const struct fsmod *mod = &fsmod_ntfs;
 	struct fs_scan fs;
 	struct err ignored;
 
@@ -151,8 +152,10 @@ scan_is_suspended(const struct fsmod *mod, struct disk *d, struct range part)
 static bool
 is_suspended(struct disk *d, struct range part)
 {
-	return swap_is_suspended(d, part) || scan_is_suspended(&fsmod_lvm2, d, part) ||
-	       scan_is_suspended(&fsmod_ntfs, d, part);
+	struct err ignored;
+
+	return swap_is_suspended(d, part, &ignored) == 1 ||
+	       lvm2_is_suspended(d, part, &ignored) == 1 || ntfs_is_suspended(d, part);
 }
 
 bool

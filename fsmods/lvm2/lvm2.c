@@ -1,6 +1,7 @@
 /* lvm2.c: a physical volume (PV) of LVM2. It skips the free extents, and what the
  * filesystem modules find in the logical volumes that lie wholly on this PV. fsmods.c
- * calls its functions, in the first thread of imagezip.
+ * calls its functions, in the first thread of imagezip; whoever must not change a disk on
+ * which a system is suspended calls lvm2_is_suspended(), in its own thread.
  *
  * A logical volume is looked into when it is linear or striped, on this PV alone,
  * visible, and when no other volume is made from it: the origin of a snapshot, an image
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "fsmods/fsmod.h"
+#include "fsmods/lvm2/lvm2.h"
 #include "fsmods/lvm2/lvm2_impl.h"
 #include "fsmods/lvm2/lvm2_map.h"
 #include "fsmods/recognise.h"
@@ -25,7 +27,9 @@ enum { SAID_VOLUMES_MAX = 6 }; /* the most volumes that the warning names */
 struct scan {
 	struct disk *disk;
 	struct range part;
-	struct skip_sink *sink;
+	struct skip_sink *sink;              /* NULL: only suspended systems are looked for */
+	bool suspended;                      /* one is in a volume */
+	char *text;                          /* the metadata; owned */
 	struct lvm_text volumes;             /* the bodies of both sections */
 	struct lvm_text pv_name;             /* "pv0" */
 	uint64_t extent, pe_start, pe_count; /* sectors, sectors, extents */
@@ -237,8 +241,8 @@ use_extents(struct volume *v, uint64_t first, uint64_t n, struct err *e)
 	s->used_sum += n;
 	if (rangeset_add(&s->used, (struct range){ first, n }, e) != 0)
 		return -1;
-	return skip_zone(s->sink,
-	    (struct range){ s->pe_start + first * s->extent, n * s->extent }, e);
+	struct range sectors = { s->pe_start + first * s->extent, n * s->extent };
+	return s->sink != NULL ? skip_zone(s->sink, sectors, e) : 0;
 }
 
 /* Read a list of areas, pairs of a name and a first extent, each of n extents. */
@@ -406,6 +410,7 @@ static int
 scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 {
 	struct range all = { 0, v->map.sectors };
+	struct err ignored;
 	struct fs_scan fs;
 	struct disk *d;
 
@@ -413,8 +418,12 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	v->map.base = v->s->part.off;
 	if (lvm_map_open(&v->map, "a logical volume", &d, e) != 0)
 		return -1;
-	if (swap_is_suspended(d, all))
-		skip_suspended(v->s->sink);
+	int suspended = swap_is_suspended(d, all, e);
+	v->s->suspended |= suspended == 1;
+	if (v->s->sink == NULL) {
+		disk_close(d, &ignored);
+		return suspended < 0 ? -1 : 0;
+	}
 	const struct fsmod *mod = fsmods_probe(d, all, FS_IN_TABLE);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(
@@ -432,7 +441,6 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 			rc = pass_on(v, &fs.hot, hot_mapped, e);
 		fs_scan_free(&fs);
 	}
-	struct err ignored;
 	disk_close(d, &ignored);
 	return rc;
 }
@@ -511,31 +519,58 @@ lvm2_probe(struct disk *d, struct range part, struct err *e)
 }
 
 static int
-lvm2_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+scan_pv(struct scan *s, struct err *e)
 {
-	struct scan s = { .disk = d, .part = part, .sink = sink };
 	struct lvm_pv label;
 	struct lvm_text vg;
-	char *text;
-	int rc = lvm_label(d, part, &label, e);
+	int rc = lvm_label(s->disk, s->part, &label, e);
 
 	if (rc != 1)
 		return rc < 0 ? -1
 		              : err_set(e, ERR_FORMAT, "not an LVM2 physical volume");
+	if (lvm_metadata(s->disk, s->part, &label, &s->text, &vg, e) != 0 ||
+	    read_group(s, vg, &label, e) != 0)
+		return -1;
+	return scan_volumes(s, e);
+}
+
+static void
+scan_free(struct scan *s)
+{
+	rangeset_free(&s->used);
+	free(s->refs);
+	free(s->text);
+}
+
+static int
+lvm2_scan(struct disk *d, struct range part, struct skip_sink *sink, struct err *e)
+{
+	struct scan s = { .disk = d, .part = part, .sink = sink };
+
 	rangeset_init(&s.used);
-	rc = lvm_metadata(d, part, &label, &text, &vg, e);
-	if (rc == 0)
-		rc = read_group(&s, vg, &label, e);
-	if (rc == 0)
-		rc = scan_volumes(&s, e);
+	int rc = scan_pv(&s, e);
+	if (s.suspended)
+		skip_suspended(sink);
 	if (rc == 0)
 		rc = skip_unused(&s, e);
 	if (rc == 0 && s.nkept > 0)
 		skip_warn(sink, "of %u logical volumes, kept: %s", s.nvolumes, s.kept);
-	rangeset_free(&s.used);
-	free(s.refs);
-	free(text);
+	scan_free(&s);
 	return rc;
+}
+
+int
+lvm2_is_suspended(struct disk *d, struct range part, struct err *e)
+{
+	struct scan s = { .disk = d, .part = part };
+	int rc = lvm2_probe(d, part, e);
+
+	if (rc != 1)
+		return rc;
+	rangeset_init(&s.used);
+	rc = scan_pv(&s, e);
+	scan_free(&s);
+	return s.suspended ? 1 : rc;
 }
 
 const struct fsmod fsmod_lvm2 = {

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/disk/output.h"
+#include "fsmods/lvm2/lvm2.h"
 #include "fsmods/md.h"
 #include "fsmods/swap.h"
 #include "stream/boot/cpio.h"
@@ -533,15 +534,36 @@ make(const struct kernel *k, const struct boot_config *c, struct boot_made *made
 	return rc;
 }
 
+/* Is a system suspended in this partition?  1, 0, or -1.  What is damaged, or of LVM on other disks, does
+ * not tell, and an image of that has to be loaded, too. */
+static int
+is_suspended(struct disk *d, const struct partition *p, struct err *e)
+{
+	int is = swap_is_suspended(d, p->sectors, e);
+
+	if (is == 0)
+		is = lvm2_is_suspended(d, p->sectors, e);
+	if (is >= 0)
+		return is;
+	if (e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED)
+		e->kind = ERR_REFUSED;
+	return err_ctx(e, "%s: partition %u may hold a suspended system", disk_name(d), p->number);
+}
+
 /* A suspended system goes on with what it knew of its filesystems, which another start would change; so
  * it may go on only when the disk is whole. */
 static int
 check_awake(const struct boot_config *c, struct err *e)
 {
-	for (unsigned i = 0; c->image != NULL && i < c->table->nparts; i++)
-		if (swap_is_suspended(c->image, c->table->parts[i].sectors))
-			return err_set(e, ERR_UNSUPPORTED, "%s: a system is suspended in partition %u",
-			    name_of(c), c->table->parts[i].number);
+	for (unsigned i = 0; c->image != NULL && i < c->table->nparts; i++) {
+		const struct partition *p = &c->table->parts[i];
+		int is = is_suspended(c->image, p, e);
+		if (is < 0)
+			return -1;
+		if (is > 0)
+			return err_set(e, ERR_REFUSED, "%s: a system is suspended in partition %u",
+			    name_of(c), p->number);
+	}
 	return 0;
 }
 

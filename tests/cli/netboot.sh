@@ -378,6 +378,11 @@ say so sda is loaded first, and its system is started from it then
 daemon - nbd://a/
 wait
 sda is loaded" "$with streamdisk() { echo 'its kernel 1: has no module nbd'; return 4; }; stream; echo \$done_line"
+says "so is one with a suspended system, which is not mounted before" "say sda is going to be filled from nbd://a/ while its system runs
+say a system is suspended in partition 3
+say so sda is loaded first, and its system is started from it then
+daemon - nbd://a/
+wait" "$with attach_image() { echo attached; }; streamdisk() { echo 'a system is suspended in partition 3'; return 5; }; stream"
 says "another failure is one" "say sda is going to be filled from nbd://a/ while its system runs
 fail nbd://a/: no route" "$with streamdisk() { echo 'nbd://a/: no route'; return 1; }; stream"
 says "programs that do not fit into memory are a failure" "say sda is going to be filled from nbd://a/ while its system runs

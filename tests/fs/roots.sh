@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TOP/tests/cli/boot_lib.sh"
 [ -n "${MOUNTS_ARE_OWN:-}" ] || skip "needs root"
-requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs mkswap blkid lvm losetup cpio
+requires mkfs.xfs xfs_io mkfs.btrfs btrfs mke2fs mkswap blkid lvm losetup cpio sfdisk
 for f in xfs btrfs; do
 	modprobe -q $f 2> /dev/null
 	grep -q -w $f /proc/filesystems || skip "the kernel here does not mount $f"
@@ -117,13 +117,23 @@ pvs vgchange --addtag growfs/root/4 frisbeegrows
 grow_root
 says "where a machine was reset amid it, what is to stay free is known" "32.00 16.00 32.00" "$(grown)"
 
-echo "== a system that has hibernated"
-partition 16 mkswap; S=$part
-says "what is only swap space" "frisbee.root=4" "$(found "$S $U $K $X")"
-left
-printf S1SUSPEND | dd of="/dev/$S" bs=1 seek=4086 conv=notrunc status=none
-says "is not started by another system" "none: a system is suspended in partition ${S##*[!0-9]}" "$(found "$U $K $X $S")"
-left
+echo "== a system that has hibernated in a volume of LVM"
+mkdir "$T/whole"; cp -a "$T/usr/lib" "$T/root/etc" "$T/boot" "$T/whole"
+truncate -s 64M "$T/sda"; printf 'start=2048,size=49152,type=83\nstart=51200,size=65536,type=8e\n' | sfdisk -q "$T/sda" || fail sfdisk
+truncate -s 24M "$T/fs"; mke2fs -q -F -t ext4 -d "$T/whole" "$T/fs" && lay "$T/fs" "$T/sda" $((1 << 20)) || fail "a root"
+LOOPS+=("$(losetup --show -f -o $((25 << 20)) --sizelimit $((32 << 20)) "$T/sda")"); P=$(basename "${LOOPS[-1]}") Q=$P
+pvs vgcreate frisbeesleeps "/dev/$P"
+pvs lvcreate -y -an -Zn -Wn -L 4M -n swap frisbeesleeps
+truncate -s 4M "$T/swap"; quietly mkswap "$T/swap" && lay "$T/swap" "/dev/$P" $((1 << 20)) || fail "swap space"
+boots() { sync "/dev/$P"; "$BIN/imagezip" -q "$T/sda" "$T/sda.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"; rm -rf "$T/out"; }
+boots; check "what is only swap space" boot "$T/sda.ndz"
+printf S1SUSPEND | dd of="/dev/$P" bs=1 seek=$(((1 << 20) + 4086)) conv=notrunc status=none
+boots; status 5 "$SD" bootimage "$T/sda.ndz" "$T/out"
+check "is not started by another system: $(cat "$T/stderr")" grep -q "sda.ndz: a system is suspended in partition 2" "$T/stderr"
+dd if=/dev/zero of="/dev/$P" bs=512 seek=8 count=8 conv=notrunc status=none
+boots; status 5 "$SD" bootimage "$T/sda.ndz" "$T/out"
+check "nor where LVM does not tell: $(cat "$T/stderr")" grep -q "sda.ndz: partition 2 may hold a suspended system: " "$T/stderr"
+check "nothing is made" [ ! -e "$T/out" ]
 
 echo "== what other devices have, too"
 name() { echo "partition ${1##*[!0-9]}"; }	# DEVICE

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "fsmods/lvm2/lvm2.h"
+#include "fsmods/swap.h"
 #include "tests/t.h"
 #include "tests/unit/memdisk.h"
 
@@ -148,6 +150,24 @@ test_suspended(void)
 	T_CHECK(!is_suspended("S1SUSPEND", 4096, 3 * MIB)); /* in no partition */
 }
 
+/* What cannot be read is no answer. */
+static void
+test_unreadable_swap(void)
+{
+	struct mem m = mem_of(bytes, sizeof bytes);
+	struct disk *d = mem_disk(&m, DISK_FILE, 512);
+	struct range part = { MIB, MIB };
+	struct err closing;
+
+	memset(bytes, 0, sizeof bytes);
+	T_CHECK(swap_is_suspended(d, part, &e) == 0 && lvm2_is_suspended(d, part, &e) == 0);
+	m.bad = MIB * SECTOR_BYTES + 4090;
+	T_CHECK(swap_is_suspended(d, part, &e) == -1 && e.kind == ERR_IO);
+	m.bad = MIB * SECTOR_BYTES + 600;
+	T_CHECK(lvm2_is_suspended(d, part, &e) == -1 && e.kind == ERR_IO);
+	disk_close(d, &closing);
+}
+
 int
 main(void)
 {
@@ -155,5 +175,6 @@ main(void)
 	test_unreadable();
 	test_owned();
 	test_suspended();
+	test_unreadable_swap();
 	return t_done();
 }
