@@ -11,7 +11,8 @@
 #include "common/disk/ptable.h"
 #include "stream/boot/drivers.h"
 
-enum { BOOT_VERSION_CAP = 128, BOOT_DEVICES_MAX = 32 };
+/* Between a card or a disk and the processor lie far fewer devices than half of that. */
+enum { BOOT_VERSION_CAP = 128, BOOT_DEVICES_MAX = 256 };
 
 /* What the machine cannot do without, such as its network card and its disk, and buses between. */
 struct boot_devices {

@@ -84,7 +84,7 @@ device_parse(struct device *d, const char *text, struct err *e)
 {
 	int n = 0;
 
-	if (sscanf(text, "%31[^,],%63[^,]%n", d->name, d->driver, &n) != 2 ||
+	if (sscanf(text, "%63[^,],%63[^,]%n", d->name, d->driver, &n) != 2 ||
 	    (text[n] != ',' && text[n] != '\0'))
 		return err_set(e, ERR_USAGE, "%s: is not NAME,DRIVER,MODALIAS of a device", text);
 	d->modalias = text + n + (text[n] == ',');

@@ -20,7 +20,7 @@ int drivers_listed(struct modules *, const char *names, struct err *);
 
 /* A device that the machine cannot do without, and what drives it under the kernel that runs here. */
 struct device {
-	char name[32];        /* as the user knows it, or what hangs on it: "eth0" */
+	char name[64];        /* as the user knows it, or what hangs on it: "eth0" */
 	char driver[64];      /* the module */
 	const char *modalias; /* by which drivers are found; "": it has none */
 };

@@ -38,6 +38,7 @@ check "a report" json <("$SD" --json bootimage "$T/sda.ndz" "$T/out") kernel=6.1
 check "drivers of a machine" boot --drivers=virtio_net,not_there "$T/sda.ndz"
 check "no others" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
 check "what drives a device of the machine, too" boot --drivers=not_there --device=eth0,other,pci:v00001AF4 "$T/sda.ndz"
+check "however many devices there are, and whatever their names" boot --drivers=not_there $(printf -- '--device=name-of-a-network-card-that-is-rather-long,virtio_net,pci:v00001AF4 %.0s' {1..100}) "$T/sda.ndz"
 check "with what that needs" [ "$(in_ramdisk)" = "dm-mod.ko ext4.ko jbd2.ko nbd.ko net_failover.ko virtio_net.ko " ]
 (cd "$T/other" && echo program > init && echo init | cpio --quiet -o -H newc > "$T/programs")
 rm -rf "$T/out"; check "with programs" quietly "$SD" bootimage --programs="$T/programs" "$T/sda.ndz" "$T/out"
