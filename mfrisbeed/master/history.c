@@ -1,7 +1,8 @@
 /* history.c: hands events to a thread that writes them into the database, and questions, which it
  * answers, so that serving does not wait for a disk (history.h).  Events that come while the thread
- * writes are written in one transaction; a question is answered behind it.  write_all() is that
- * thread; everything else runs in the master's first thread. */
+ * writes are written in one transaction; a question is answered behind it.  Those of a transaction that
+ * fails are in the next one, too.  write_all() is that thread; everything else runs in the master's
+ * first thread. */
 #include "mfrisbeed/master/history.h"
 
 #include <pthread.h>
@@ -25,11 +26,13 @@ enum {
 	/* Events that wait for the disk: a few thousand machines may end their loads at once.
 	 * Events that come while so many wait are not noted. */
 	WAITING_MAX = 4096,
+	KEPT_MAX = WAITING_MAX, /* events that could not be written: a few MB */
 	PRUNE_EVERY = 1000, /* events between two removals of the oldest, which take longer */
 };
 
 /* What waits for the thread: an event, or, with a ticket, a question; and then its answer. */
 struct item {
+	struct item *next;      /* of those that are to be written */
 	struct history_event v; /* v.told is the item's */
 	uint64_t ticket;        /* 0: an event */
 	char *answer;           /* NULL: `err` says why */
@@ -47,9 +50,12 @@ struct history {
 	struct queue *waiting, *answered;
 	atomic_uint nwaiting;
 	pthread_t thread;
-	bool full;       /* the last event was left out */
-	bool failed;     /* used by write_all(): the last transaction was not written */
-	unsigned unpruned; /* used by write_all(): events since the oldest were removed */
+	unsigned left_out; /* events, since the last one for which there was room */
+	/* These are used by write_all(): */
+	struct item *first, **last; /* what is to be written */
+	bool failed;                /* the last transaction was not written */
+	unsigned lost;              /* events that were not written, and not kept */
+	unsigned unpruned;          /* events since the oldest were removed */
 };
 
 static const char *const kinds[] = {
@@ -153,39 +159,101 @@ next(struct history *h)
 	return x;
 }
 
-/* Adds this event and the events that wait behind it, if all is well so far, and frees them.  *x becomes
- * the question that is next; NULL: nothing waits any more. */
-static bool
-add_waiting(struct history *h, struct item **x, bool ok, struct err *e)
+static void
+append(struct history *h, struct item *x)
 {
-	do {
-		ok = ok && add(h, &(*x)->v, e);
-		h->unpruned++;
-		free_item(*x);
-		*x = next(h);
-	} while (*x != NULL && (*x)->ticket == 0);
-	if (ok && h->unpruned >= PRUNE_EVERY) {
-		ok = db_run(&h->db, prune_text, e) == 0;
-		h->unpruned = 0;
-	}
+	x->next = NULL;
+	*h->last = x;
+	h->last = &x->next;
+}
+
+static bool
+add_all(struct history *h, struct err *e)
+{
+	for (const struct item *x = h->first; x != NULL; x = x->next)
+		if (!add(h, &x->v, e))
+			return false;
+	if (h->unpruned < PRUNE_EVERY)
+		return true;
+	h->unpruned = 0;
+	return db_run(&h->db, prune_text, e) == 0;
+}
+
+/* Writes events in one transaction. */
+static bool
+transact(struct history *h, struct err *e)
+{
+	struct err ignored;
+	bool ok = db_run(&h->db, "BEGIN IMMEDIATE", e) == 0;
+
+	ok = ok && add_all(h, e) && db_run(&h->db, "COMMIT", e) == 0;
+	if (!ok && sqlite3_get_autocommit(h->db.sql) == 0)
+		db_run(&h->db, "ROLLBACK", &ignored);
 	return ok;
 }
 
-/* Writes events in one transaction.  Returns the question that is next, or NULL. */
-static struct item *
-write_some(struct history *h, struct item *x)
+/* Frees what was written.  Of what was not, the events of this server are kept, since nobody tells it of
+ * them again, as a controller does of its nodes. */
+static void
+leave(struct history *h, bool written)
 {
-	struct err e, ignored;
-	bool ok = db_run(&h->db, "BEGIN IMMEDIATE", &e) == 0;
+	struct item *x = h->first, *rest;
+	unsigned kept = 0;
 
-	ok = add_waiting(h, &x, ok, &e);
-	ok = ok && db_run(&h->db, "COMMIT", &e) == 0;
+	h->first = NULL;
+	h->last = &h->first;
+	for (; x != NULL; x = rest) {
+		bool own = !written && x->v.node[0] == '\0';
+		rest = x->next;
+		if (own && kept++ < KEPT_MAX) {
+			append(h, x);
+			continue;
+		}
+		h->lost += own;
+		free_item(x);
+	}
+}
+
+static void
+write_some(struct history *h)
+{
+	struct err e;
+	bool ok = transact(h, &e);
+
 	if (!ok && !h->failed)
-		log_warn("events are not noted: %s", e.text);
-	if (!ok && sqlite3_get_autocommit(h->db.sql) == 0)
-		db_run(&h->db, "ROLLBACK", &ignored);
+		log_warn("events are not noted for now: %s", e.text);
+	if (ok && h->failed)
+		log_warn("events are noted again, and %u are lost", h->lost);
+	if (ok)
+		h->lost = 0;
 	h->failed = !ok;
+	leave(h, ok);
+}
+
+/* Writes this event and the events that wait behind it.  Returns the question that is next, or NULL. */
+static struct item *
+note(struct history *h, struct item *x)
+{
+	do {
+		append(h, x);
+		h->unpruned++;
+		x = next(h);
+	} while (x != NULL && x->ticket == 0);
+	write_some(h);
 	return x;
+}
+
+/* Tries once more to write what was kept, and frees it. */
+static void
+write_last(struct history *h)
+{
+	if (h->first != NULL)
+		write_some(h);
+	for (const struct item *x = h->first; x != NULL; x = x->next)
+		h->lost++;
+	if (h->lost > 0)
+		log_warn("%u events were not noted, and are lost", h->lost);
+	leave(h, true);
 }
 
 /* Writes the array of what was told of a holder's nodes, and a NUL. */
@@ -229,8 +297,9 @@ write_all(void *arg)
 		struct item *x = first;
 		atomic_fetch_sub(&h->nwaiting, 1);
 		while (x != NULL)
-			x = x->ticket != 0 ? give(h, x) : write_some(h, x);
+			x = x->ticket != 0 ? give(h, x) : note(h, x);
 	}
+	write_last(h);
 	return NULL;
 }
 
@@ -265,6 +334,7 @@ history_open(struct history **out, const char *folder, struct loop *loop, struct
 	if (h == NULL)
 		return err_nomem(e, "the history");
 	h->loop = loop;
+	h->last = &h->first;
 	if (start(h, folder, e) != 0) {
 		history_close(h);
 		return -1;
@@ -301,9 +371,11 @@ put(struct history *h, const struct item *x)
 	bool full = atomic_load(&h->nwaiting) >= WAITING_MAX;
 	struct item *copy = full ? NULL : malloc(sizeof *copy);
 
-	if (full && !h->full)
+	if (full && h->left_out == 0)
 		log_warn("the history is written too slowly: events are left out");
-	h->full = full;
+	if (!full && h->left_out > 0)
+		log_warn("the history is written in time again: %u events were left out", h->left_out);
+	h->left_out = full ? h->left_out + 1 : 0;
 	if (copy == NULL)
 		return false;
 	*copy = *x;

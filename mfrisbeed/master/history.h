@@ -49,8 +49,10 @@ void history_close(struct history *);
 /* Notes an event, which is copied.  It replaces an event of the same kind, image and host
  * that began at the same time, or that of the same holder and node.  A load of a node is one event:
  * what the session of its image says of its host in that time is put into it, whichever of the two
- * comes first.  The function never waits: events that cannot be written in time, or at all, are left
- * out, and the log says so.  False: it is left out.  A history that is NULL is allowed. */
+ * comes first.  The function never waits.  Some thousand events that cannot be written are kept until
+ * the next one, when all are tried again; those of nodes are not, since controllers tell of them again.
+ * Events that are more, or cannot be written in time, are left out, and the log says how many.  False: it
+ * is left out.  A history that is NULL is allowed. */
 bool history_note(struct history *, const struct history_event *);
 /* Asks what was told of the nodes of this holder, behind all that was noted before.  False: so
  * many ask that there is no room. */

@@ -205,7 +205,7 @@ watch_it(sqlite3 *db, char **why, const struct sqlite3_api_routines *api)
 }
 
 /* Where no transaction can be begun, nothing is written without one: each event would wait for the disk, or for who has
- * locked the database. */
+ * locked the database.  What nobody tells of again is written later. */
 static void
 test_not_begun(void)
 {
@@ -217,10 +217,21 @@ test_not_begun(void)
 	int before = sqlite3_total_changes(writes);
 	none_begins = true;
 	T_CHECK(history_note(h, &n) && is_told(h, "cafe-8", "[]"));
+	for (unsigned i = 0; i < 5000; i++) {
+		struct history_event v = event("kept", i, HISTORY_DONE);
+		/* As many are kept as may wait; what is asked waits until they have been tried. */
+		T_CHECK(history_note(h, &v) && (i % 1000 != 999 || is_told(h, "cafe-8", "[]")));
+	}
 	T_CHECK(sqlite3_total_changes(writes) == before);
 	none_begins = false;
 	T_CHECK(history_note(h, &n) && is_told(h, "cafe-8", "[{\"node\": 1}]"));
-	history_close(h);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'kept' AND outcome = 'done'") == 4096);
+	none_begins = true;
+	struct history_event last = event("kept", 5000, HISTORY_GONE);
+	T_CHECK(history_note(h, &last) && is_told(h, "cafe-8", "[{\"node\": 1}]"));
+	none_begins = false;
+	history_close(h); /* it is tried once more */
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'kept' AND outcome = 'gone'") == 1);
 	sqlite3_reset_auto_extension();
 }
 
