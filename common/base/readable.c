@@ -5,9 +5,19 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+/* A named pipe that is the standard input has been opened already, by who started the program. */
+static bool
+is_input(const struct stat *st)
+{
+	struct stat input;
+
+	return fstat(STDIN_FILENO, &input) == 0 && input.st_dev == st->st_dev && input.st_ino == st->st_ino;
+}
 
 static bool
 is_named_pipe(int fd)
@@ -16,22 +26,37 @@ is_named_pipe(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type != PIPEFS_MAGIC;
+	       fs.f_type != PIPEFS_MAGIC && !is_input(&st);
 }
 
+/* Opens what this descriptor of O_PATH is of.  O_NONBLOCK: a line of a modem would be waited for. */
+static int
+open_found(int found, const char *path, struct err *e)
+{
+	char at[32];
+
+	snprintf(at, sizeof at, "/proc/self/fd/%d", found);
+	int fd = open(at, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && fcntl(fd, F_SETFL, 0) == 0)
+		return fd;
+	err_os(e, "%s", path);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Who writes to a named pipe would take any opening for that of its reader, so it is looked at before. */
 int
 readable_open(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int found = open(path, O_PATH | O_CLOEXEC), fd = -1;
 
-	if (fd < 0)
+	if (found < 0)
 		return err_os(e, "%s", path);
-	if (is_named_pipe(fd))
+	if (is_named_pipe(found))
 		err_set(e, ERR_REFUSED, "%s: is a named pipe, and not a file", path);
-	else if (fcntl(fd, F_SETFL, 0) != 0)
-		err_os(e, "%s", path);
 	else
-		return fd;
-	close(fd);
-	return -1;
+		fd = open_found(found, path, e);
+	close(found);
+	return fd;
 }

@@ -1,11 +1,12 @@
-/* Files that somebody has named: one that is there is opened, a named pipe is refused at once, and the pipe of a shell
- * is read to its end. */
+/* Files that somebody has named: one that is there is opened, a named pipe is refused at once and not opened, and the
+ * pipe of a shell, or one that is the standard input, is read to its end. */
 #include "common/base/readable.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,12 +30,38 @@ static void
 test_named_pipe(void)
 {
 	static const struct statement_kind none[] = { { 0 } };
+	struct inotify_event opened;
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	T_CHECK(mkfifo(in_scratch("pipe"), 0600) == 0);
+	T_CHECK(inotify_add_watch(watch, in_scratch("pipe"), IN_OPEN) >= 0);
 	T_CHECK(readable_open(in_scratch("pipe"), &e) < 0 && e.kind == ERR_REFUSED && strstr(e.text, "named pipe") != NULL);
 	T_CHECK(statements_read(none, NULL, in_scratch("pipe"), &e) != 0 && e.kind == ERR_REFUSED);
 	T_CHECK(symlink("pipe", in_scratch("link")) == 0);
 	T_CHECK(readable_open(in_scratch("link"), &e) < 0 && e.kind == ERR_REFUSED);
+	/* Who writes to it still waits for its reader. */
+	T_CHECK(read(watch, &opened, sizeof opened) < 0 && errno == EAGAIN);
+	close(watch);
+}
+
+/* "program --key /dev/stdin < pipe": whoever has started the program has opened it. */
+static void
+test_input(void)
+{
+	int kept = dup(STDIN_FILENO), both = open(in_scratch("pipe"), O_RDWR | O_CLOEXEC);
+	char text[8] = "";
+
+	T_CHECK(both >= 0 && write(both, "text", 4) == 4 && dup2(both, STDIN_FILENO) == STDIN_FILENO);
+	int fd = readable_open("/dev/stdin", &e);
+	T_CHECK(fd >= 0 && read(fd, text, sizeof text) == 4 && strcmp(text, "text") == 0);
+	close(fd);
+	close(both);
+	if (kept < 0)
+		close(STDIN_FILENO);
+	else
+		T_CHECK(dup2(kept, STDIN_FILENO) == STDIN_FILENO);
+	close(kept);
+	T_CHECK(readable_open(in_scratch("pipe"), &e) < 0 && e.kind == ERR_REFUSED);
 }
 
 /* As bash makes it for "<(...)"; who writes may come late. */
@@ -61,6 +88,7 @@ main(void)
 	alarm(100); /* one that waits would do so for ever */
 	test_file();
 	test_named_pipe();
+	test_input();
 	test_pipe_of_a_shell();
 	return t_done();
 }
