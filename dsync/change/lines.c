@@ -7,8 +7,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/number.h"
+#include "common/base/readable.h"
 
 enum { LINE_BYTES = 256 };
 
@@ -60,10 +62,15 @@ read_lines(FILE *f, const char *path, uint64_t device_bytes, struct rangeset *to
 int
 lines_read(const char *path, uint64_t device_bytes, struct rangeset *to, struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	int fd = readable_open(path, e);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 
+	if (fd >= 0 && f == NULL) {
+		err_os(e, "%s", path);
+		close(fd);
+	}
 	if (f == NULL)
-		return err_os(e, "%s", path);
+		return -1;
 	int rc = read_lines(f, path, device_bytes, to, e);
 	fclose(f);
 	return rc;

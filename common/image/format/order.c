@@ -4,7 +4,6 @@
 #include "common/image/format/order.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/grow.h"
+#include "common/base/readable.h"
 #include "common/disk/output.h"
 #include "common/disk/range.h"
 
@@ -250,10 +250,10 @@ read_regular(struct order *o, int fd, const char *path, struct err *e)
 int
 order_read_regular(struct order *o, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = readable_open(path, e);
 
 	if (fd < 0)
-		return errno == ENOENT ? no_file(path, e) : err_os(e, "%s", path);
+		return e->os == ENOENT ? no_file(path, e) : -1;
 	int rc = read_regular(o, fd, path, e);
 	close(fd);
 	return rc;
