@@ -41,6 +41,23 @@ must_be_made(const char *folder, int mode, struct err *e)
 	return e->os == ENOENT ? err_set(e, ERR_ABSENT, "%s: there is no such folder; netboot/setup makes it", folder) : -1;
 }
 
+/* The beginning of a file, as a string; of one that is not there, an empty one. */
+static int
+read_text(const char *path, char *text, size_t cap, struct err *e)
+{
+	int fd = readable_open(path, e);
+
+	text[0] = '\0';
+	if (fd < 0)
+		return e->os == ENOENT ? 0 : -1;
+	ssize_t n = read(fd, text, cap - 1);
+	if (n < 0)
+		err_os(e, "%s", path);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -1 : 0;
+}
+
 /* "frisbee.report=10.9.0.1" in the file that netboot/setup has filled in. */
 static int
 find_address(const struct control_config *c, char out[16], struct err *e)
@@ -54,11 +71,8 @@ find_address(const struct control_config *c, char out[16], struct err *e)
 	}
 	if (path_in(path, c->netboot, "boot/environment.ipxe", e) != 0)
 		return -1;
-	int fd = readable_open(path, e);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	if (read_text(path, text, sizeof text, e) != 0)
+		return -1;
 	const char *at = strstr(text, word);
 	if (at == NULL)
 		return err_set(e, ERR_USAGE, "%s does not name this host (netboot/setup writes it): --address is needed", path);

@@ -16,6 +16,15 @@ mkfifo -m 600 "$T/pipe"
 status 1 timeout 60 "$BIN/controllerd" --token-file="$T/pipe" -i 127.0.0.1 "$NET"	# nobody is waited for
 check "which is said" grep -q "pipe: is a named pipe, and not a file" "$T/stderr"
 status 1 timeout 60 "$BIN/controllerd" --nodes="$T/pipe" -i 127.0.0.1 "$NET"
+status 2 "$BIN/controllerd" "$NET"	# which host it is on, it is not told
+check "it says what may tell it" grep -q "environment.ipxe does not name this host (netboot/setup writes it): --address is needed" "$T/stderr"
+mkfifo "$NET/boot/environment.ipxe"
+status 1 timeout 60 "$BIN/controllerd" "$NET"
+check "a pipe there is said" grep -q "boot/environment.ipxe: is a named pipe, and not a file" "$T/stderr"
+rm "$NET/boot/environment.ipxe"; mkdir "$NET/boot/environment.ipxe"
+status 1 "$BIN/controllerd" "$NET"
+check "and what cannot be read" grep -q "boot/environment.ipxe: Is a directory" "$T/stderr"
+rmdir "$NET/boot/environment.ipxe"
 status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
 status 2 "$BIN/controllerd" --group-key="$T/lab key" -i 127.0.0.1 "$NET"	# its name would be two words of an order
 for made in images boot/orders; do
