@@ -65,7 +65,8 @@ check_target(const char *target, struct err *e)
 	for (size_t i = 0; word != NULL && i < sizeof taken / sizeof *taken; i++)
 		is_taken |= strcmp(word, taken[i]) == 0;
 	return is_taken ? err_set(e, ERR_USAGE,
-	                      "--target=%s: a file of another target may have this name", target)
+	                      "--target=%s: choose another name: a file of another target may have "
+	                      "this one", target)
 	                : 0;
 }
 
