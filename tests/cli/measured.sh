@@ -6,6 +6,7 @@ requires python3 git
 mkdir -p "$T/tree/docs"
 cp -r "$TOP/bench" "$TOP/README.md" "$T/tree"; cp -r "$TOP"/docs/*.md "$TOP/docs/measured" "$T/tree/docs"
 cd "$T/tree" || exit 1
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null	# not what this user has, such as signatures
 commit() { git add -A && git -c user.name=x -c user.email=x@example.org commit -q -m "$1"; }
 listed() { status "$1" bench/measured; }
 line() { grep -q "^$1 .*$2" "$T/stdout"; }
