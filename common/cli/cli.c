@@ -16,6 +16,8 @@ enum {
 	KEY_HELP = 1000, /* --help; -h may be the program's own option */
 	KEY_VERSION,
 	HELP_COLUMN = 30,
+	WORD_MAX = 40,	 /* longer than the name of any option */
+	TYPOS_MAX = 2,	 /* letters wrong in a name that is still recognized */
 };
 
 /* May the argument of the option, which has a long name only, be left out? */
@@ -195,15 +197,69 @@ apply(const struct parser *p, int key, void *opts, struct err *e)
 	return CLI_ERROR;
 }
 
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many letters must be added, removed or replaced to make b of a's first n letters. */
+static size_t
+edit_distance(const char *a, size_t n, const char *b)
+{
+	size_t row[WORD_MAX + 1], m = strlen(b);
+
+	if (m > WORD_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 0; i < n; i++) {
+		size_t corner = row[0];
+		row[0] = i + 1;
+		for (size_t j = 0; j < m; j++) {
+			size_t replaced = corner + (a[i] != b[j]);
+			corner = row[j + 1];
+			row[j + 1] = least(replaced, least(row[j], row[j + 1]) + 1);
+		}
+	}
+	return row[m];
+}
+
+/* The option whose name is nearest to what was typed after "--", or NULL: one that begins
+ * with it, or has few other letters and at least one of its own. */
+static const char *
+nearest_option(const struct parser *p, const char *typed)
+{
+	size_t n = strcspn(typed, "="), best = least(TYPOS_MAX + 1, n);
+	const char *name = NULL;
+
+	for (const struct option *o = p->longs; o->name != NULL; o++) {
+		bool begins = n != 0 && strncmp(o->name, typed, n) == 0;
+		size_t d = begins ? 0 : edit_distance(typed, n, o->name);
+		if (d < best) {
+			best = d;
+			name = o->name;
+		}
+	}
+	return name;
+}
+
 static enum cli_rc
-misuse(int c, char **argv, struct err *e)
+misuse(const struct parser *p, int c, char **argv, struct err *e)
 {
 	const char *what = c == ':' ? "needs an argument" : "is not an option";
+	const char *typed = argv[optind - 1], *nearest;
 
-	if (optopt != 0 && optopt < 256)
+	/* An option that is known is wrong only because of its argument. */
+	if (c == '?' && (optopt >= 256 || has_key(p, optopt)))
+		err_set(e, ERR_USAGE, "%.*s takes no argument", (int)strcspn(typed, "="),
+		    typed);
+	else if (optopt != 0 && optopt < 256)
 		err_set(e, ERR_USAGE, "-%c %s", optopt, what);
+	else if (c == '?' && (nearest = nearest_option(p, typed + 2)) != NULL)
+		err_set(e, ERR_USAGE, "%s %s: did you mean --%s?", typed, what, nearest);
 	else
-		err_set(e, ERR_USAGE, "%s %s", argv[optind - 1], what);
+		err_set(e, ERR_USAGE, "%s %s", typed, what);
 	return CLI_ERROR;
 }
 
@@ -222,7 +278,7 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 	    0; /* glibc: 0 restarts the parser, which tests that parse twice need */
 	while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
 		if (c == ':' || c == '?')
-			one = misuse(c, argv, to);
+			one = misuse(&p, c, argv, to);
 		else if (is_version(&p, c) || is_help(&p, c))
 			one = CLI_EXIT;
 		else

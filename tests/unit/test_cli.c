@@ -28,6 +28,8 @@ static const struct cli_opt outer_opts[] = {
 	{ 256, "file", "F", "a file", CLI_STR, offsetof(struct opts, file), 0, 0,
 	    NULL },
 	{ 'e', NULL, "C", "not supported: encryption", CLI_REFUSED, 0, 0, 0, NULL },
+	{ 257, "member", "N", "begins as mem does", CLI_STR, offsetof(struct opts, file), 0,
+	    0, NULL },
 	{ 0 },
 };
 
@@ -97,6 +99,36 @@ test_parse(void)
 	T_CHECK(o.timeout == 0);
 	T_CHECK(o.verbose);
 	T_CHECK(strcmp(o.file, "f") == 0);
+}
+
+/* What a mistyped option is answered with: the nearest option, or none. */
+static void
+test_nearest(void)
+{
+	static const struct {
+		const char *typed, *answer;
+	} all[] = {
+		{ "--timout", "--timout is not an option: did you mean --timeout?" },
+		{ "--tmieout=5", "--tmieout=5 is not an option: did you mean --timeout?" },
+		{ "--flie", "--flie is not an option: did you mean --file?" },
+		{ "--Verbos", "--Verbos is not an option: did you mean --verbose?" },
+		{ "--zeroo", "--zeroo is not an option: did you mean --zero?" },
+		{ "--filters", "--filters is not an option" },
+		{ "--xy", "--xy is not an option" },
+		{ "--m=1", "--m=1 is not an option: did you mean --member?" },
+		{ "--hlep", "--hlep is not an option: did you mean --help?" },
+		{ "--verbose=5", "--verbose takes no argument" },
+		{ "--help=5", "--help takes no argument" },
+		{ "--verbose -Qv", "-Q is not an option" },
+	};
+	struct opts o;
+	struct err e;
+	int at;
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		T_CHECK(parse(&o, &at, &e, all[i].typed) == CLI_ERROR);
+		T_CHECK(strcmp(e.text, all[i].answer) == 0);
+	}
 }
 
 static void
@@ -169,6 +201,7 @@ main(void)
 {
 	test_kinds();
 	test_parse();
+	test_nearest();
 	test_numbers();
 	test_seconds();
 	return t_done();
