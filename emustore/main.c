@@ -95,7 +95,7 @@ static const struct cli_opt opts[] = {
 	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
 	{ 'f', "force", NULL,
-	    "get: write even to a disk, or over any file",
+	    "get: write even to a disk, or over any file, and ask nothing",
 	    CLI_FLAG, AT(force), 0, 0, NULL },
 	{ 'c', "chunk", "N", "get: write only this chunk", CLI_UINT, AT(chunk), 0,
 	    INT32_MAX, NULL },

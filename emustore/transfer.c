@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/number.h"
 #include "common/base/say.h"
+#include "common/cli/ask.h"
 #include "common/cli/failure.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
@@ -424,7 +425,10 @@ get_to(const struct options *o, struct reopened *r, const char *path, struct err
 	if (strcmp(path, "-") != 0 && store_holds(o->store, path))
 		return err_set(
 		    e, ERR_REFUSED, "%s: is a file of the store itself", path);
-	if (output_open(&sink.out, path, &kind_image, o->force, e) != 0)
+	/* What may not be replaced is not asked about. */
+	if (output_check_replace(path, &kind_image, o->force, e) != 0 ||
+	    ask_replace(path, o->force || strcmp(path, "-") == 0, e) != 0 ||
+	    output_open(&sink.out, path, &kind_image, o->force, e) != 0)
 		return -1;
 	if (write_chunks(o, r, from, to, &sink, e) == 0)
 		return output_commit(&sink.out, false, e);

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/say.h"
+#include "common/cli/ask.h"
 #include "common/cli/cli.h"
 #include "common/cli/progress.h"
 #include "common/disk/output.h"
@@ -196,6 +197,17 @@ info(const struct job *j, struct err *e)
 	           : -1;
 }
 
+/* An older image is replaced when nobody can be asked, or the answer is yes. */
+static int
+check_image_replaced(const struct options *o, struct err *e)
+{
+	bool pipe = strcmp(o->what.source, "-") == 0 || strcmp(o->output, "-") == 0;
+
+	return output_check_replace(o->output, &kind_image, o->what.force, e) == 0
+	           ? ask_replace(o->output, o->what.force || pipe, e)
+	           : -1;
+}
+
 /* Fails when an existing file may not be replaced, before anything is read. */
 static int
 check_replaced(const struct options *o, struct err *e)
@@ -204,8 +216,7 @@ check_replaced(const struct options *o, struct err *e)
 
 	if (o->what.look_only)
 		return 0;
-	if ((o->output != NULL &&
-		output_check_replace(o->output, &kind_image, o->what.force, e) != 0) ||
+	if ((o->output != NULL && check_image_replaced(o, e) != 0) ||
 	    options_signature(o, &sig, e) != 0)
 		return -1;
 	int rc = sig != NULL ? output_check_replace(sig, &kind_signature, o->what.force, e)

@@ -262,7 +262,7 @@ static const struct cli_opt how_opts[] = {
 	    verify),
 	FLAG(OPT_FORCE, "force",
 	    "capture even an image, or half an installation; write even to a terminal, a disk, "
-	    "or over any file",
+	    "or over any file, and ask nothing",
 	    what.force),
 	FLAG('i', "info", "report what would be stored, and store nothing",
 	    what.look_only),

@@ -1,0 +1,47 @@
+/* ask.c: asks whoever sits at the terminal before something dear is lost.  Programs call this
+ * in the first thread, before they begin to work. */
+#include "common/cli/ask.h"
+
+#include <stdio.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cancel.h"
+#include "common/base/say.h"
+
+/* A line is an answer only when it is whole: the end of the input is no yes. */
+static bool
+is_yes(void)
+{
+	char line[16];
+
+	if (fgets(line, sizeof line, stdin) == NULL) {
+		say_text(stderr, "\n");
+		return false;
+	}
+	return strcasecmp(line, "y\n") == 0 || strcasecmp(line, "yes\n") == 0;
+}
+
+static bool
+is_worth_asking(const char *path)
+{
+	struct stat st;
+
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && stat(path, &st) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
+int
+ask_replace(const char *path, bool force, struct err *e)
+{
+	if (force || !is_worth_asking(path))
+		return 0;
+	say_text(stderr, "%s: exists already: replace it? [y/N] ", path);
+	if (is_yes())
+		return 0;
+	if (cancel_check(e) != 0)
+		return -1;
+	return err_set(
+	    e, ERR_REFUSED, "%s: was not replaced; --force replaces it unasked", path);
+}
