@@ -6,7 +6,7 @@ requires python3 sfdisk
 own_network "$@"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
-case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
+case $(basename "$(dirname "$BIN")") in *thread*) shim= ;; esac	# no library can come before the thread sanitizer's
 random() { head -c "$1" /dev/urandom > "$2"; }	# BYTES FILE
 random 3000000 "$T/src"; "$BIN/imagezip" -q -f "$T/src" "$T/good.ndz" || fail "imagezip"
 gpt() { rm -f "$T/disk"; truncate -s 8M "$T/disk"; printf 'label: gpt\nstart=2048,size=2048\nstart=4096,size=8192\n' | sfdisk -q "$T/disk"; }
@@ -18,7 +18,7 @@ says() {	# STATUS COMMAND...
 }
 try() {	# STATUS: of $PROGRAM, in the row that begins with $LEFT
 	case "$PROGRAM: $LEFT" in
-	"imagezip: \`-X\`") says "$1" env FAULT="pread:777:bad:$T/src" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imagezip" -q -X -f "$T/src" "$T/x.ndz" ;;
+	"imagezip: \`-X\`") [ -z "$shim" ] || says "$1" env FAULT="pread:777:bad:$T/src" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "$BIN/imagezip" -q -X -f "$T/src" "$T/x.ndz" ;;
 	"imageunzip: an image that is larger than the partition"*) gpt; says "$1" "$BIN/imageunzip" -q -s 1 "$T/good.ndz" "$T/disk" ;;
 	"imageunzip: bytes behind the last whole chunk"*) cat "$T/good.ndz" - <<< tail > "$T/bad.ndz"; says "$1" "$BIN/imageunzip" -q "$T/bad.ndz" "$T/out" ;;
 	"imageunzip: version 4"*) for v in 4 6; do is_version $v; says "$1" "$BIN/imageunzip" -q "$T/bad.ndz" "$T/out"; done ;;
