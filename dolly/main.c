@@ -33,6 +33,10 @@ enum {
 	OPT_WITH,
 	OPT_LISTEN,
 	OPT_PLAN,
+	OPT_WAIT,
+	OPT_TREE,
+	OPT_IMAGE_SIZE,
+	OPT_COMPRESSION,
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -43,14 +47,14 @@ static const struct cli_opt opts[] = {
 	    "serve: serve only these nodes, in this order; plan: the number of clients; "
 	    "calibrate: describe these machines as well, like this one",
 	    CLI_STR, AT(nodes), 0, 0, NULL },
-	UINT('w', "wait", "N", "serve: begin when N nodes have joined", wait, 1,
+	UINT(OPT_WAIT, "wait", "N", "serve: begin when N nodes have joined", wait, 1,
 	    ROSTER_MAX),
 	UINT(OPT_START, "start-after", "S",
 	    "serve: after S seconds, begin without the nodes that have not joined",
 	    start_s, 1, 1000000),
 	FLAG(OPT_CHAIN, "chain", "serve: each node sends to one other (the default)",
 	    chain),
-	UINT('t', "tree", "N", "serve: each node sends to N others", tree, 1,
+	UINT(OPT_TREE, "tree", "N", "serve: each node sends to N others", tree, 1,
 	    ROSTER_MAX),
 	FLAG(OPT_STAR, "star", "serve: the server sends to all", star),
 	FLAG(OPT_AUTO, "auto",
@@ -102,10 +106,10 @@ static const struct cli_opt opts[] = {
 	FLAG(OPT_LISTEN, "listen", "calibrate: let others measure the link to this machine",
 	    listen),
 	FLAG('q', "quiet", "print neither progress nor messages about nodes", quiet),
-	{ 'i', "image-size", "BYTES",
+	{ OPT_IMAGE_SIZE, "image-size", "BYTES",
 	    "plan: the size of the uncompressed image, to predict times", CLI_SIZE,
 	    AT(image_bytes), 1, 1ull << 60, NULL },
-	{ 'c', "compression", "FACTOR",
+	{ OPT_COMPRESSION, "compression", "FACTOR",
 	    "plan, serve: the size of the uncompressed data divided by that of what is "
 	    "sent (1)",
 	    CLI_STR, AT(compression), 0, 0, NULL },

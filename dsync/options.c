@@ -15,6 +15,7 @@ enum {
 	OPT_SINCE = 300, OPT_EVERY, OPT_VERIFY_EVERY, OPT_ZSTD, OPT_CONSISTENT, OPT_SNAPSHOT,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_RSH, OPT_DMMERGE, OPT_FAR, OPT_METRICS,
 	OPT_FORCE, OPT_JSON, OPT_METADATA, OPT_BLOCK, OPT_WHOLE, OPT_FINE, OPT_NO_FINE,
+	OPT_TARGET,
 };
 
 enum { MOST_S = 1 << 30 }; /* of a time: 34 years, whose microseconds fit into 64 bits */
@@ -51,7 +52,7 @@ static const struct cli_opt opts[] = {
 	{ OPT_VERIFY_EVERY, "verify-every", "TIME",
 	    "run: compare all data once in this time (never)", CLI_CALL,
 	    AT(verify_every_s), 0, 0, take_time },
-	{ 't', "target", "NAME",
+	{ OPT_TARGET, "target", "NAME",
 	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(pair.from.target), 0, 0, NULL },
 	FLAG(OPT_WHOLE, "whole", "send also what no filesystem uses", whole),

@@ -72,7 +72,7 @@ set_codec(void *at, const char *arg, struct err *e)
 	}
 
 static const struct cli_opt opts[] = {
-	{ 's', "store", "DIR|URL",
+	{ 315, "store", "DIR|URL",
 	    "the store: a folder, or s3://BUCKET/PREFIX (default: the environment "
 	    "variable EMUSTORE)",
 	    CLI_STR, AT(store), 0, 0, NULL },
@@ -81,9 +81,9 @@ static const struct cli_opt opts[] = {
 	    AT(quiet), 0, 0, NULL },
 	{ 'w', "wait", NULL, "wait while another program writes to the store", CLI_FLAG,
 	    AT(wait), 0, 0, NULL },
-	{ 'l', "label", "KEY=VALUE", "put, import: give the image a label; repeatable",
+	{ 316, "label", "KEY=VALUE", "put, import: give the image a label; repeatable",
 	    CLI_CALL, 0, 0, 0, add_label },
-	{ 'p', "parent", "NAME", "put, import: the image that this one derives from",
+	{ 317, "parent", "NAME", "put, import: the image that this one derives from",
 	    CLI_STR, AT(parent), 0, 0, NULL },
 	{ 'e', "exact", NULL,
 	    "put, import: keep the compressed data of other programs as it is",
@@ -94,10 +94,10 @@ static const struct cli_opt opts[] = {
 	{ 'j', "jobs", "N",
 	    "put, import, get, verify: use N threads (default: one for each processor)",
 	    CLI_UINT, AT(jobs), 1, 256, NULL },
-	{ 'f', "force", NULL,
+	{ 318, "force", NULL,
 	    "get: write even to a disk, or over any file, and ask nothing",
 	    CLI_FLAG, AT(force), 0, 0, NULL },
-	{ 'c', "chunk", "N", "get: write only this chunk", CLI_UINT, AT(chunk), 0,
+	{ 319, "chunk", "N", "get: write only this chunk", CLI_UINT, AT(chunk), 0,
 	    INT32_MAX, NULL },
 	{ 301, "data", NULL, "verify: read all data, and check every digest", CLI_FLAG,
 	    AT(data), 0, 0, NULL },
@@ -132,9 +132,9 @@ static const struct cli_opt opts[] = {
 	    monthly),
 	KEEP(313, "keep-yearly",
 	    "forget: keep the newest version of each of the N latest years", yearly),
-	{ 'n', "dry-run", NULL, "forget: only print what would be removed", CLI_FLAG,
+	{ 320, "dry-run", NULL, "forget: only print what would be removed", CLI_FLAG,
 	    AT(dry_run), 0, 0, NULL },
-	{ 'u', "usage", NULL,
+	{ 321, "usage", NULL,
 	    "list, info, stats: say what each version uses alone, however long that takes",
 	    CLI_FLAG, AT(usage), 0, 0, NULL },
 	{ 0 },
@@ -174,13 +174,13 @@ static const struct cli_program prog = {
 	    "(--keep-daily=7); gc then frees their room\n"
 	    "\n"
 	    "NAME is like ubuntu24, lab/web:3 or web:latest.",
-	.examples = "  emustore -s /srv/store init\n"
-		    "  imagezip /dev/sda - | emustore -s /srv/store put ubuntu24 -\n"
-		    "  emustore -s /srv/store get ubuntu24:1 old.ndz\n"
+	.examples = "  emustore --store /srv/store init\n"
+		    "  imagezip /dev/sda - | emustore --store /srv/store put ubuntu24 -\n"
+		    "  emustore --store /srv/store get ubuntu24:1 old.ndz\n"
 		    "  imageunzip --store /srv/store ubuntu24 /dev/sdb\n"
-		    "  emustore -s s3://images/lab put ubuntu24 u.ndz\n"
-		    "  emustore -s /srv/store copy ubuntu24 --to s3://images/lab\n"
-		    "  emustore -s /srv/store forget --keep-last 3 --keep-monthly 12\n",
+		    "  emustore --store s3://images/lab put ubuntu24 u.ndz\n"
+		    "  emustore --store /srv/store copy ubuntu24 --to s3://images/lab\n"
+		    "  emustore --store /srv/store forget --keep-last 3 --keep-monthly 12\n",
 	.tables = { { opts, 0, NULL } },
 };
 

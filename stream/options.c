@@ -15,7 +15,8 @@ enum {
 	OPT_RO = 300, OPT_SOURCE, OPT_DELTA, OPT_STORE, OPT_WORK, OPT_FILE, OPT_SIZE, OPT_CACHE,
 	OPT_DRIVERS, OPT_DEVICE, OPT_PROGRAMS, OPT_APPEND, OPT_TABLE, OPT_SOCKET, OPT_STATUS, OPT_RATE,
 	OPT_IDLE, OPT_TIMEOUT, OPT_NO_FILL, OPT_ANEW, OPT_FIT, OPT_DISCARD, OPT_ORDER,
-	OPT_RECORD, OPT_EXPORT, OPT_EXPORT_KEY, OPT_GROUP_KEY, OPT_JSON
+	OPT_RECORD, OPT_EXPORT, OPT_EXPORT_KEY, OPT_GROUP_KEY, OPT_JSON,
+	OPT_PARTITION, OPT_OPTIONS
 };
 
 #define AT(field) offsetof(struct opts, field)
@@ -95,10 +96,10 @@ static const struct cli_opt stream_opts[] = {
 
 static const struct cli_opt own_opts[] = {
 	FLAG(OPT_RO, "ro", "attach read-only", read_only),
-	UINT('p', "partition", "N", "attach only partition N", partition, 1,
+	UINT(OPT_PARTITION, "partition", "N", "attach only partition N", partition, 1,
 	    PTABLE_PARTS_MAX),
 	FLAG(OPT_FILE, "file", "attach as a file, even as root", file),
-	{ 'o', "options", "LIST", "further options of mount(8)", CLI_STR,
+	{ OPT_OPTIONS, "options", "LIST", "further options of mount(8)", CLI_STR,
 	    AT(mount_options), 0, 0, NULL },
 	{ OPT_SOURCE, "source", "SOURCE",
 	    "another source of the same image; repeatable", CLI_CALL, AT(sources), 0, 0,
@@ -164,7 +165,7 @@ const struct cli_program streamdisk_program = {
 	         "is used.",
 	.examples =
 	    "  streamdisk disk.ndz                    list the partitions\n"
-	    "  streamdisk --ro -p 2 disk.ndz /mnt     mount partition 2 until Ctrl-C\n"
+	    "  streamdisk --ro --partition=2 disk.ndz /mnt   mount partition 2 until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
 	    "  streamdisk https://a/disk.ndz /dev/sda /dev/nbd0   "
@@ -174,12 +175,12 @@ const struct cli_program streamdisk_program = {
 	    "  streamdisk --delta tue.ndz --delta wed.ndz monday.ndz  as it was on "
 	    "Wednesday\n"
 	    "  streamdisk --store /srv/store store:ubuntu24:3\n"
-	    "  streamdisk --ro -p 2 nbd://host/ /mnt  what another NBD server exports\n"
-	    "  streamdisk --ro -p 2 frisbee://239.192.1.1:5000 /mnt   while a session "
+	    "  streamdisk --ro --partition=2 nbd://host/ /mnt   what another NBD server exports\n"
+	    "  streamdisk --ro --partition=2 frisbee://239.192.1.1:5000 /mnt   while a session "
 	    "sends it\n"
 	    "  streamdisk bootimage disk.ndz dir      its kernel, and a ramdisk to stream with\n"
 	    "  streamdisk --order=disk.ndz.order merge-records a.record b.record c.record\n"
-	    "  streamdisk --ro -p 2 --source https://b/disk.ndz https://a/disk.ndz "
+	    "  streamdisk --ro --partition=2 --source https://b/disk.ndz https://a/disk.ndz "
 	    "/mnt\n",
 	.exit_status = exit_status,
 	.tables = { { own_opts, 0, NULL }, { stream_opts, 0, "Streaming" },

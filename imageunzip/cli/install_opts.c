@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/number.h"
 #include "common/cli/cli_guard.h"
@@ -16,6 +17,8 @@ install_tells_user(struct install_config *c, bool quiet)
 	c->warn = cli_warn;
 	c->say = quiet ? NULL : cli_tell;
 	c->guard = cli_guard_set;
+	if (c->no_writer && isatty(STDERR_FILENO))
+		cli_warn("-n is no dry run: it only starts no writer thread");
 }
 
 int

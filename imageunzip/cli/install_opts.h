@@ -11,7 +11,8 @@ extern const struct cli_opt install_opts[];
  * because frisbee's -p is the port. ERR_USAGE. */
 int install_set_pattern(void *config, const char *arg, struct err *);
 /* What the installation says goes to stderr (quiet: only its warnings), and what it makes is
- * removed when the program is ended in the middle (cli_guard.h). */
+ * removed when the program is ended in the middle (cli_guard.h).  On a terminal, -n is told from a
+ * dry run. */
 struct install_config;
 void install_tells_user(struct install_config *, bool quiet);
 

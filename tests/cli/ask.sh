@@ -60,4 +60,8 @@ check "another image is there" [ "$("$BIN/imageunzip" -q out.ndz -)" = data ]
 run both "" "$BIN/emustore" -q get x -; check "to standard output" [ $? = 0 ]
 echo "years of work" > out.ndz; run both "" "$BIN/imagezip" -q -f src out.ndz
 check "what is no image is refused as ever" [ $? = 1 ]; check "nobody is asked" eval '! asked'
+# -n of the original programs looks like a dry run: it is none, and a terminal is told so.
+told() { grep -q "^imageunzip: warning: -n is no dry run" shown; }
+run both "" "$BIN/imageunzip" -q -n new.ndz disk; check "-n tells a terminal" told; check "it writes" cmp src disk
+"$BIN/imageunzip" -q -n new.ndz disk 2> shown; check "and nobody else" eval "! told"
 finish

@@ -33,8 +33,8 @@ refused "image is of a whole disk" "$T/big" "$BIN/imageunzip" -q -s 2 --state "$
 check "no state is left" [ ! -s "$T/st" ]
 # Partition 1 is too small as well: what is meant is said all the same.
 refused "image is of a whole disk" "$T/big" "$BIN/imageunzip" -q -s 1 "$T/disk.ndz" "$T/big"
-"$BIN/emustore" -q -s "$T/store" init > "$T/out" 2>&1 || fail "emustore: $(cat "$T/out")"
-"$BIN/emustore" -q -s "$T/store" put disk "$T/disk.ndz" > "$T/out" 2>&1 || fail "emustore: $(cat "$T/out")"
+"$BIN/emustore" -q --store "$T/store" init > "$T/out" 2>&1 || fail "emustore: $(cat "$T/out")"
+"$BIN/emustore" -q --store "$T/store" put disk "$T/disk.ndz" > "$T/out" 2>&1 || fail "emustore: $(cat "$T/out")"
 refused "image is of a whole disk" "$T/big" "$BIN/imageunzip" -q --store "$T/store" -s 2 disk "$T/big"
 cp "$T/big" "$T/t"
 check "--force" "$BIN/imageunzip" -q --force -s 2 "$T/disk.ndz" "$T/t"

@@ -52,7 +52,7 @@ unchanged "-q" "$T/tgt" dry -q --in-place "$T/disk.ndz" "$T/tgt"; check "nothing
 "$BIN/imagekey" -q --encrypt-key="$T/key" && "$BIN/imagezip" -q --encrypt="$T/key" -I 2 "$T/disk" "$T/secret.ndz"
 unchanged "an encrypted image" "$T/tgt" dry --in-place --decrypt="$T/key" "$T/secret.ndz" "$T/tgt"
 check "the same is found" [ "$(grep -c "would wipe what was left of" "$T/said")" = 2 ]
-"$BIN/emustore" -s "$T/store" init > /dev/null 2>&1; "$BIN/emustore" -q -s "$T/store" put one "$T/disk.ndz" > "$T/out" 2> "$T/said" || fail "$(cat "$T/said")"
+"$BIN/emustore" --store "$T/store" init > /dev/null 2>&1; "$BIN/emustore" -q --store "$T/store" put one "$T/disk.ndz" > "$T/out" 2> "$T/said" || fail "$(cat "$T/said")"
 unchanged "one in a store" "$T/tgt" dry --in-place --store="$T/store" one "$T/tgt"
 check "the same is found" [ "$(grep -c "would wipe what was left of" "$T/said")" = 2 ]
 

@@ -31,7 +31,7 @@ check "served" serve
 check "nothing can be written" eval '! qemu-io -f raw -c "write 0 4k" "$SERVED" > "$T/quiet" 2>&1'
 status 0 streamdisk "$SERVED"; check "its partitions" grep -q "partition 1: sectors 2048-131071" "$T/stdout"
 if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && { : < /dev/fuse; } 2> "$T/quiet" && command -v nbdfuse > "$T/quiet"; then
-	streamdisk --ro -p 1 "$SERVED" "$T/mnt" > "$T/said" 2>&1 & sd=$!
+	streamdisk --ro --partition=1 "$SERVED" "$T/mnt" > "$T/said" 2>&1 & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null")
 	begins $sd [ -e "$T/mnt/file" ]
 	check "one is mounted, with its file" cmp "$T/file" "$T/mnt/file"

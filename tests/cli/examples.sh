@@ -21,7 +21,7 @@ change() { cp sda later; spoil_byte later "$1"; imagezip -q -U "" later "$2"; }
 change 9000000 friday.ndz; change 11000000 third.ndz; change 15000000 fourth.ndz
 imagedelta -q monday.ndz friday.ndz week.ndz; imagedelta -q friday.ndz third.ndz next.ndz
 imagedelta -q monday.ndz third.ndz tue.ndz; imagedelta -q third.ndz fourth.ndz wed.ndz
-emustore -s store init > /dev/null; for i in 1 2 3; do emustore -q -s store put ubuntu24 u.ndz; done
+emustore --store store init > /dev/null; for i in 1 2 3; do emustore -q --store store put ubuntu24 u.ndz; done
 for i in a b c; do cp "$TOP/tests/fuzz/corpus/order/record" $i.record; done
 imagekey --sign-key lab > /dev/null; mkdir "$T/signed"
 for i in disk sda; do imagerezip -q --sign lab.key $i.ndz "$T/signed/$i.ndz"; done

@@ -23,12 +23,12 @@ check "... of no other disk" eval '! quietly "$BIN/imagehash" "$T/deflate.ndz.si
 
 echo "== the store"
 for i in disk:1=disk disk:2=later z=disk; do
-	quietly "$BIN/emustore" -q -s "$T/store" get "${i%=*}" "$T/got.ndz" || fail "emustore get ${i%=*}"
+	quietly "$BIN/emustore" -q --store "$T/store" get "${i%=*}" "$T/got.ndz" || fail "emustore get ${i%=*}"
 	rm -f "$T/got"; quietly "$BIN/imageunzip" -q "$T/got.ndz" "$T/got"
 	is "${i%=*}" "$T/got" "${i#*=}"
 done
-check "put there" quietly "$BIN/emustore" -q -s "$T/store" put new "$T/later.ndz"
-check "verify" quietly "$BIN/emustore" -s "$T/store" verify
+check "put there" quietly "$BIN/emustore" -q --store "$T/store" put new "$T/later.ndz"
+check "verify" quietly "$BIN/emustore" --store "$T/store" verify
 
 echo "== the streams"
 : > "$T/copy"

@@ -38,7 +38,7 @@ for where in "-i 127.0.0.1 -m 239.9.9.9 -p 5999 $no" "-S 127.0.0.1:1 -F web.ndz 
 	status 1 "$BIN/frisbee" -q --stats "$T/stale" $where
 	check "--stats of a load that has not begun" json "$T/stale" state=waiting
 done
-told 1 io "$gone" "$BIN/emustore" --json -s "$no" list
+told 1 io "$gone" "$BIN/emustore" --json --store "$no" list
 damaged="error~bad[.]ndz|junk"
 told 3 damaged "$damaged" "$BIN/imageunzip" --json "$T/bad.ndz" "$out"
 told 3 damaged "$damaged" "$BIN/imageunzip" --json -C "$T/bad.ndz"
@@ -91,7 +91,7 @@ apart 3 damaged "$BIN/imageunzip" --json "$T/bad.ndz" "$T/fd1"
 apart 2 usage "$BIN/imagerezip" --json "$T/good.ndz" -
 apart 2 usage "$BIN/imagedelta" --json "$T/good.ndz" "$T/good.ndz" -
 apart 2 usage "$BIN/frisbee" --json --nonsense -
-apart 1 io "$BIN/emustore" --json -s "$no" get x -
+apart 1 io "$BIN/emustore" --json --store "$no" get x -
 
 echo "== reports that say what is wrong"
 "$BIN/imagedump" --json "$T/good.ndz" "$T/junk" "$no" "$T/bad.ndz" > "$T/stdout" 2> "$T/stderr"; rc=$?
@@ -120,7 +120,7 @@ json "$T/stdout" well=false kind=network "error=$(json "$T/stdout" summary)" exi
 told 110 io 'error?' "$BIN/frisbee" --json -q -m 239.77.7.7 -p 5998 -i 127.0.0.1 -T 1 "$out"
 
 echo "== stores"
-es="$BIN/emustore -s $T/store --json"
+es="$BIN/emustore --store $T/store --json"
 $es init > "$T/stdout" && json "$T/stdout" '={"ok":true}' || fail "init"
 mkdir "$T/images"; cp "$T/good.ndz" "$T/images/a.ndz"; cp "$T/good.ndz" "$T/images/b.ndz"
 $es -q import "$T/images" > "$T/stdout" && json "$T/stdout" "[#]=2" "[0].name=a" "[1].name=b" || fail "import"

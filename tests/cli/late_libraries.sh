@@ -25,7 +25,7 @@ lacks() {	# LIBRARY COMMAND...
 	check "it names $library" \
 	    grep -q "$library.*: this library is not installed" "$T/stderr"
 }
-lacks libcurl "$BIN/emustore" -s s3://bucket/store list
+lacks libcurl "$BIN/emustore" --store s3://bucket/store list
 lacks libcurl "$BIN/streamdisk" http://127.0.0.1:1/disk.ndz
 lacks libcurl "$BIN/swapin" -S 127.0.0.1:1 --list
 lacks libnbd "$BIN/imagezip" -q nbd://127.0.0.1:1 "$T/x.ndz"

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 head -c 3000000 /dev/urandom > "$T/src"; "$BIN/imagezip" -q -f "$T/src" "$T/good.ndz" || fail "imagezip"
 cp "$T/good.ndz" "$T/bad.ndz"; spoil_byte "$T/bad.ndz" 1200000
-"$BIN/emustore" -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put x "$T/good.ndz" || fail "emustore"
-"$BIN/emustore" -q -s "$T/bad" init && "$BIN/emustore" -q -s "$T/bad" put x "$T/good.ndz" || fail "emustore"
+"$BIN/emustore" --store "$T/store" init && "$BIN/emustore" -q --store "$T/store" put x "$T/good.ndz" || fail "emustore"
+"$BIN/emustore" -q --store "$T/bad" init && "$BIN/emustore" -q --store "$T/bad" put x "$T/good.ndz" || fail "emustore"
 cp "$T/good.ndz" "$T/head.ndz"; spoil_byte "$T/head.ndz" 1048576	# of chunk 1
 pack=$(find "$T/bad/packs" -type f -size +1M); spoil_byte "$pack" 2900000
 old=kiii	# as an image of version 3 begins: what is none would not be replaced
@@ -26,11 +26,11 @@ well "$T/good.ndz" "$BIN/imagezip" -q -f "$T/src"
 well "$T/good.ndz" "$BIN/imagerezip" -q "$T/good.ndz"
 well "$T/src" "$BIN/imageunzip" -q "$T/good.ndz"
 well "$T/good.ndz" "$BIN/imageunzip" -q -N "$T/good.ndz"
-well "$T/good.ndz" "$BIN/emustore" -q -s "$T/store" get x
+well "$T/good.ndz" "$BIN/emustore" -q --store "$T/store" get x
 ill imagerezip $old "$BIN/imagerezip" -q "$T/bad.ndz"
 ill imageunzip "" "$BIN/imageunzip" -q "$T/bad.ndz"
 ill "imageunzip -N" "" "$BIN/imageunzip" -q -N "$T/head.ndz"
-ill "emustore get" $old "$BIN/emustore" -q -s "$T/bad" get x
+ill "emustore get" $old "$BIN/emustore" -q --store "$T/bad" get x
 # A link to what is not there becomes what is written.
 rm -f "$T/link" "$T/real"; ln -s none "$T/link"
 check "a link to nothing" quietly "$BIN/imagezip" -q -f "$T/src" "$T/link"

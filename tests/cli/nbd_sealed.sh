@@ -33,7 +33,7 @@ for i in "$T"/golden/*.ndz; do
 done
 
 # A store.
-"$BIN/emustore" -s "$T/store" init > /dev/null && "$BIN/emustore" -q -s "$T/store" put sda "$T/sda.ndz" || fail "emustore"
+"$BIN/emustore" --store "$T/store" init > /dev/null && "$BIN/emustore" -q --store "$T/store" put sda "$T/sda.ndz" || fail "emustore"
 check "from a store" comes_out "$T/sda.out" image=store:sda store="$T/store"
 check "a store is read by fragments, and each of them once" "$PYTHON" "$TOP/tests/helpers/nbd_reads.py" cost "$PLUGIN" \
 	"$T/sda.ndz" image=store:sda store="$T/store" cache=1M

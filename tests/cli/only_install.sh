@@ -25,7 +25,7 @@ PY
 for how in "-s 5" "--only 5" "--only 2 -s 5"; do status 1 "$BIN/imageunzip" --status $how "$T/t"; says "is not complete"; done
 status 0 "$BIN/imageunzip" --status --only 5 -s 2 "$T/t"
 cp "$T/before" "$T/t"; "$BIN/imageunzip" -q --only 2,5 - "$T/t" < "$T/disk.ndz"; expect "$T/t" 2,5	# a pipe
-"$BIN/emustore" -q -s "$T/store" init 2> "$T/quiet"; "$BIN/emustore" -q -s "$T/store" put disk "$T/disk.ndz" 2> "$T/quiet" || fail "emustore: $(cat "$T/quiet")"
+"$BIN/emustore" -q --store "$T/store" init 2> "$T/quiet"; "$BIN/emustore" -q --store "$T/store" put disk "$T/disk.ndz" 2> "$T/quiet" || fail "emustore: $(cat "$T/quiet")"
 cp "$T/before" "$T/t"; check "out of a store" "$BIN/imageunzip" -q --store "$T/store" --only 6 disk "$T/t"; expect "$T/t" 6
 "$BIN/imagerezip" -q --codec=zstd "$T/disk.ndz" "$T/z.ndz"
 cp "$T/before" "$T/t"; check "zstd" "$BIN/imageunzip" -q --only 2 "$T/z.ndz" "$T/t"; expect "$T/t" 2

@@ -21,8 +21,8 @@ replaces "an ndz image" "$BIN/imagezip" -q -f src
 replaces "an ndz image" "$BIN/imagerezip" -q good.ndz
 replaces "an ndz image" "$BIN/imagedelta" -q good.ndz other.ndz
 replaces "an ndz image" "$BIN/imageunzip" -q -N good.ndz
-"$BIN/emustore" -q -s store init && "$BIN/emustore" -q -s store put x good.ndz || fail "emustore"
-replaces "an ndz image" "$BIN/emustore" -q -s store get x
+"$BIN/emustore" -q --store store init && "$BIN/emustore" -q --store store put x good.ndz || fail "emustore"
+replaces "an ndz image" "$BIN/emustore" -q --store store get x
 replaces "a signature" "$BIN/imagehash" -c good.ndz -o
 replaces "a signature" "$BIN/imagezip" -q -f src x.ndz -U
 for dev in /dev/null /dev/zero -; do check "to $dev" "$BIN/imagezip" -q -f src $dev > /dev/null; done

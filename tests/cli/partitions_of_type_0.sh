@@ -109,7 +109,7 @@ capture -R 5; back 50000; check "-R 5 stores it" [ $? = 0 ]
 
 echo "== a partition in front of it does not grow over it, and a smaller disk keeps it"
 disk 83:2048:40960 0:100000:20000; put "$T/data" 100000; ext4_at 2048 20m
-"$BIN/growfs" -n --json "$T/disk" > "$T/json" 2> "$T/quiet"
+"$BIN/growfs" --dry-run --json "$T/disk" > "$T/json" 2> "$T/quiet"
 check "the last one is that of type 0" json "$T/json" partition=2 "left_alone~."
 check "--shrink ends behind it" info "sectors>=120000" -- --shrink -R 2
 finish

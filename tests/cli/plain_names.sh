@@ -66,7 +66,7 @@ shows "$GOOD"
 echo "== a store"
 export EMUSTORE="$D/store"
 says 0 es init
-says 0 es put one "$D/disk.ndz" -l "who=$GOOD"$'\xc2\x9b31m\x9b\xe2\x80\xae'
+says 0 es put one "$D/disk.ndz" --label "who=$GOOD"$'\xc2\x9b31m\x9b\xe2\x80\xae'
 says 3 es put two "$D/cut.ndz"
 says 2 es put "$NASTY" "$D/disk.ndz"
 says 0 es list

@@ -15,7 +15,7 @@ status 1 es init
 check "put a" es -q put a "$T/a.ndz"
 new=$(es put --json b - < "$T/b.ndz" | field new_fragments)
 check "few fragments of b are new: $new" [ "$new" -le 8 ]
-check "put c, with labels and a parent" es -q put lab/c "$T/c.ndz" --label os=none --label empty -p a
+check "put c, with labels and a parent" es -q put lab/c "$T/c.ndz" --label os=none --label empty --parent a
 new=$(es put --json a "$T/a.ndz" | field new_bytes)
 check "nothing is new the second time" [ "$new" = 0 ]
 for i in a:a a:1:a a:2:a a:latest:a b:b lab/c:c; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done

@@ -40,19 +40,19 @@ check "get" gets new "$T/a.ndz"
 check "verify --data" es -q verify --data
 
 echo "== a claim for an image whose name begins like the key of another one"
-es init -s s3://bucket/alike --pack-size 300k --grace 60 || fail "a store"
+es init --store s3://bucket/alike --pack-size 300k --grace 60 || fail "a store"
 f=$(basename "$(find "$T/s/objects" -name '*alike%2Fformat')")
 printf 'claim\n' > "$T/s/objects/${f%format}claims%2Flab%2F0000000001%2F0000000001%2Fsomebody"
-check "put lab:1" es -s s3://bucket/alike -q put lab:1 "$T/c.ndz"
+check "put lab:1" es --store s3://bucket/alike -q put lab:1 "$T/c.ndz"
 check "its claim is gone, and the other one is not" [ "$(find "$T/s/objects" -name '*alike%2Fclaims*' | wc -l)" = 1 ]
 printf 'claim\n' > "$T/s/objects/${f%format}claims%2Fweb%2F0000000001%2Fsomebody"
-status 1 es -s s3://bucket/alike -q put web:1 "$T/c.ndz"
+status 1 es --store s3://bucket/alike -q put web:1 "$T/c.ndz"
 check "what somebody has claimed is not said to be there" grep -q "claimed by a put" "$T/stderr"
-check "the next version is free" es -s s3://bucket/alike -q put web "$T/c.ndz"
+check "the next version is free" es --store s3://bucket/alike -q put web "$T/c.ndz"
 check "it is web:2" [ "$(EMUSTORE=s3://bucket/alike versions web)" = 2 ]
 
 echo "== an image that another machine removes while gc and verify read it"
-es init -s s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/beside && es -q put b "$T/b.ndz" || fail "a store"
+es init --store s3://bucket/beside --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/beside && es -q put b "$T/b.ndz" || fail "a store"
 for c in "gc --all" verify; do
 	for n in 1 2; do	# the first time the image is asked for, and when what it needs is looked at
 		es -q put x "$T/c.ndz" || fail "put x"
@@ -69,7 +69,7 @@ check "b is there" gets b "$T/b.ndz"
 check "verify --data" es -q verify --data
 
 echo "== images that the server lists, and says it does not have"
-es init -s s3://bucket/denied --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/denied && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" || fail "a store"
+es init --store s3://bucket/denied --pack-size 300k --grace 60 && export EMUSTORE=s3://bucket/denied && es -q put a "$T/a.ndz" && es -q put c "$T/c.ndz" || fail "a store"
 for f in "nokey /images/a/" "nokey /images/a/ +2"; do	# never, and no more when what it needs is looked at
 	: > "$T/s/fault"; rm -rf "$T/cache"; old
 	for c in list verify; do

@@ -150,7 +150,7 @@ check "known by its data: $(field known_data_bytes <<< "$put")" [ "$(field known
 rm -f "$T/out"
 check "it installs the same disk" "$BIN/imageunzip" -q --store "$T/C" other "$T/out"
 check "to the byte" cmp "$T/out" "$T/a"
-es -q get other "$T/out.ndz" -f && "$BIN/imagedump" --verify "$T/out.ndz" > /dev/null || fail "imagedump --verify"
+es -q get other "$T/out.ndz" --force && "$BIN/imagedump" --verify "$T/out.ndz" > /dev/null || fail "imagedump --verify"
 mkdir "$T/many"; cp "$T/other.ndz" "$T/many/x.ndz"
 check "import" [ "$(es -q import --json --codec=deflate "$T/many" | json - '[0].new_bytes')" = 0 ]
 "$BIN/imagezip" -q -r --sign "$T/a.key" "$T/b" "$T/sealed.ndz" -f || fail "imagezip --sign"

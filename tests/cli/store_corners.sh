@@ -352,8 +352,8 @@ names_in_other_letters() {
 within_the_store() {
 	echo "== get to a pipe, by a program that works in the store's folder"
 	pristine
-	check "get" bash -c 'cd "$1" && "$0" -s . -q get b - | cmp - "$2"' "$BIN/emustore" "$T/S" "$T/d1.ndz"
-	check "but not over its files" bash -c 'cd "$1" && ! "$0" -s . -q get b format 2> /dev/null && "$0" -s . list > /dev/null' "$BIN/emustore" "$T/S"
+	check "get" bash -c 'cd "$1" && "$0" --store . -q get b - | cmp - "$2"' "$BIN/emustore" "$T/S" "$T/d1.ndz"
+	check "but not over its files" bash -c 'cd "$1" && ! "$0" --store . -q get b format 2> /dev/null && "$0" --store . list > /dev/null' "$BIN/emustore" "$T/S"
 	check "list" [ "$(all_names)" = "a:1 b:1" ]
 }
 
@@ -396,18 +396,18 @@ two_that_init() {
 	command -v strace > /dev/null && ! instrumented || return
 	local slow
 	# For four seconds, in which the other one begins and ends on a busy machine, too.
-	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=4000000:when=1 "$BIN/emustore" -s "$T/two" init 2> "$T/stderr" & slow=$!
+	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=4000000:when=1 "$BIN/emustore" --store "$T/two" init 2> "$T/stderr" & slow=$!
 	soon [ -d "$T/two" ] || fail "the first one does not begin"
-	check "the other one" es -s "$T/two" init
+	check "the other one" es --store "$T/two" init
 	wait $slow && fail "both have made it"
-	check "put" es -s "$T/two" -q put a "$T/d0.ndz"
+	check "put" es --store "$T/two" -q put a "$T/d0.ndz"
 	check "get" bash -c '"$0" -s "$1" -q get a - | cmp - "$2"' "$BIN/emustore" "$T/two" "$T/d0.ndz"
 }
 
 init_is_on_the_disk() {
 	echo "== a store that was made is on the disk, with its own name"
 	command -v strace > /dev/null && ! instrumented || return
-	strace -f -qq -y -e trace=fsync -o "$T/trace" "$BIN/emustore" -s "$T/synced" init || fail "init"
+	strace -f -qq -y -e trace=fsync -o "$T/trace" "$BIN/emustore" --store "$T/synced" init || fail "init"
 	check "the folder that it lies in is flushed" grep -qF "<$(realpath "$T")>" "$T/trace"
 }
 

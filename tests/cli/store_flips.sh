@@ -18,7 +18,7 @@ open(sys.argv[1] + "/b", "wb").write(data + r.randbytes(51200))
 PY
 zip_all a b
 zstd -dqfc "$GOLDEN/img/ext2-frag.ndz.zst" > "$T/o.ndz"; "$BIN/imageunzip" -q "$T/o.ndz" "$T/o" || fail "imageunzip"
-es init --pack-size 100k && es -q put a "$T/a.ndz" && es -q put gone "$T/b.ndz" -l key=value && es -q put lab/b "$T/b.ndz" -p a && es -q put o "$T/o.ndz" && es -q rm gone || fail "the store"
+es init --pack-size 100k && es -q put a "$T/a.ndz" && es -q put gone "$T/b.ndz" --label key=value && es -q put lab/b "$T/b.ndz" --parent a && es -q put o "$T/o.ndz" && es -q rm gone || fail "the store"
 for ((j = 1; j <= JOBS; j++)); do
 	mkdir -p "$T/w$j"
 	"$PYTHON" "$TOP/tests/helpers/store_flips.py" "$T/S" "$T/w$j" $(((FLIPS + JOBS - 1) / JOBS)) $((SEED * 1000 + j)) "a=$T/a.ndz=$T/a" "lab/b=$T/b.ndz=$T/b" "o=$T/o.ndz=$T/o" & pids[j]=$!

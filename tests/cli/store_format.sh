@@ -20,7 +20,7 @@ zip_all a b c
 "$BIN/imagezip" -q -r --codec=zstd "$T/b" "$T/z.ndz" 2> /dev/null || cp "$T/b.ndz" "$T/z.ndz"
 es init --pack-size 2M
 es -q put a "$T/a.ndz" || fail "put a"
-for i in b c z; do es -q put $i "$T/$i.ndz" -l key=value -l empty -p a || fail "put $i"; done
+for i in b c z; do es -q put $i "$T/$i.ndz" --label key=value --label empty --parent a || fail "put $i"; done
 for i in a b c z; do check "$i" reads "$T/S" "$i" "$T/$i.ndz"; done
 for g in "$GOLDEN"/img/*.ndz.zst; do
 	n=$(basename "$g" .ndz.zst); zstd -dqfc "$g" > "$T/g.ndz"

@@ -56,7 +56,7 @@ four_writers() {	# NAME FILE1 FILE2
 # How many seconds of grace a store in a bucket needs here: a put may take half of it, also on a busy machine.
 measure_grace() {	# URL-OF-A-STORE-TO-TRY FILE LEAST: GRACE
 	local started=$SECONDS
-	es -s "$1" init && es -s "$1" -q put try "$2" || fail "a store to try"
+	es --store "$1" init && es --store "$1" -q put try "$2" || fail "a store to try"
 	GRACE=$(($3 + 6 * (SECONDS - started)))
 }
 

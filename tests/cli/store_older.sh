@@ -18,7 +18,7 @@ refused() {	# THE FIRST LINE OF ITS FORMAT
 		status 1 es $c
 		says "the format \"$1\", and this program knows only \"emustore 3\""
 	done
-	status 1 es -s "$T/good" copy a --to "$T/S"
+	status 1 es --store "$T/good" copy a --to "$T/S"
 	status 1 es init
 	status 1 "$BIN/imageunzip" --store "$T/S" a "$T/out"
 	status 1 timeout 60 "$BIN/frisbeed" --loopback -m 239.192.7.8 \

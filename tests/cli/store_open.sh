@@ -20,7 +20,7 @@ reads() {	# COMMAND...: how many folders it read, but for given/NAME, which has 
 # The same images by the index that is kept and by one that is made from the objects.
 same_list() {
 	rm -rf "$T/copy"; cp -r "$EMUSTORE" "$T/copy"; rm -f "$T"/copy/index.*
-	[ "$(all_names)" = "$(es -s "$T/copy" list --json | json -1 - "[*].name,version")" ]
+	[ "$(all_names)" = "$(es --store "$T/copy" list --json | json -1 - "[*].name,version")" ]
 }
 
 echo "== a folder"
@@ -45,20 +45,20 @@ check "until somebody has written" bash -c '"$0" -q put d "$1"' "$BIN/emustore" 
 check "then no more" [ "$(reads list)" = 0 ]
 
 echo "== what is copied there by hand is found"
-es -s "$T/other" init --pack-size 100k && es -q -s "$T/other" put by/hand "$T/d.ndz" || fail "another store"
+es --store "$T/other" init --pack-size 100k && es -q --store "$T/other" put by/hand "$T/d.ndz" || fail "another store"
 cp -r "$T/other/packs" "$T/other/tables" "$T/other/images" "$EMUSTORE/"
 check "get" gets by/hand "$T/d.ndz"
 check "list" same_list
-es -q -s "$T/other" put by/hand "$T/c.ndz"; cp -r "$T/other/packs" "$T/other/tables" "$T/other/images" "$EMUSTORE/"
+es -q --store "$T/other" put by/hand "$T/c.ndz"; cp -r "$T/other/packs" "$T/other/tables" "$T/other/images" "$EMUSTORE/"
 check "get of another version" gets by/hand:2 "$T/c.ndz"
 
 echo "== a full disk"
 [ "$(id -u)" = 0 ] && mkdir "$T/fs" && mount -t tmpfs -o size=4m none "$T/fs" 2> /dev/null && {
 	CLEANUP+=("umount '$T/fs'")
-	es -s "$T/fs/S" init --pack-size 100k && es -q -s "$T/fs/S" put a "$T/a.ndz" && es -q -s "$T/fs/S" put b "$T/b.ndz" || fail "a small disk"
+	es --store "$T/fs/S" init --pack-size 100k && es -q --store "$T/fs/S" put a "$T/a.ndz" && es -q --store "$T/fs/S" put b "$T/b.ndz" || fail "a small disk"
 	: > "$T/fs/S/lock"; rm -f "$T/fs/S/reserve"; head -c 4M /dev/zero > "$T/fs/fill" 2> /dev/null
-	check "rm where no mark can be written" es -q -s "$T/fs/S" rm a
-	check "it is gone" [ -z "$(es -s "$T/fs/S" list --json | grep '"a"')" ]
+	check "rm where no mark can be written" es -q --store "$T/fs/S" rm a
+	check "it is gone" [ -z "$(es --store "$T/fs/S" list --json | grep '"a"')" ]
 }
 
 echo "== a writer that died"

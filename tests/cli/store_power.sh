@@ -39,7 +39,7 @@ holds() {	# ENDED: the command had ended
 series() {	# NAME BASE IMAGE-THAT-STAYS WHAT-B-IS-AT-THE-END COMMAND...
 	local W=$T/$1 base=$2 keep=$3 ends=$4 n calls seed runs=0 why; shift 4
 	mkdir "$W"; cp -r "$base" "$W/S"
-	RECORD=$W/record RECORD_ROOT=$W/S LD_PRELOAD=$shim "$BIN/emustore" -q -s "$W/S" "$@" > "$W/out" 2>&1 < "$T/b.ndz" || fail "$*: $(cat "$W/out")"
+	RECORD=$W/record RECORD_ROOT=$W/S LD_PRELOAD=$shim "$BIN/emustore" -q --store "$W/S" "$@" > "$W/out" 2>&1 < "$T/b.ndz" || fail "$*: $(cat "$W/out")"
 	export EMUSTORE=$W/disk ROOT=$W/S
 	calls=$("$PYTHON" "$TOP/tests/helpers/power_cut.py" "$base" "$W/record")
 	for ((n = 0; n <= calls; n += n + STEP > calls && n < calls ? calls - n : STEP)); do
@@ -56,8 +56,8 @@ series() {	# NAME BASE IMAGE-THAT-STAYS WHAT-B-IS-AT-THE-END COMMAND...
 }
 export EMUSTORE=$T/one
 es init --pack-size 300k && es -q put a "$T/a.ndz" || fail "a store"
-cp -r "$T/one" "$T/two"; es -q -s "$T/two" put b "$T/b.ndz" || fail "two images"
-cp -r "$T/two" "$T/dead"; es -q -s "$T/dead" put a "$T/a.ndz" && es -q -s "$T/dead" rm a:1 && es -q -s "$T/dead" rm b || fail "a store for gc"
+cp -r "$T/one" "$T/two"; es -q --store "$T/two" put b "$T/b.ndz" || fail "two images"
+cp -r "$T/two" "$T/dead"; es -q --store "$T/dead" put a "$T/a.ndz" && es -q --store "$T/dead" rm a:1 && es -q --store "$T/dead" rm b || fail "a store for gc"
 sync
 series put "$T/one" a there put b - & pids[0]=$!
 series import "$T/one" a there import "$T/dir" & pids[1]=$!

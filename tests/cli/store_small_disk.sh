@@ -57,8 +57,8 @@ on_a_full_disk -t ext2 -b 4096
 echo "== no room for a reserve is said"
 mkdir "$T/tmpfs" && mount -t tmpfs -o size=8m none "$T/tmpfs" || fail "a tmpfs"
 CLEANUP+=("umount '$T/tmpfs'")
-es -s "$T/tmpfs/S" init 2> "$T/stderr" || fail "init"
+es --store "$T/tmpfs/S" init 2> "$T/stderr" || fail "init"
 check "by init" grep -q "has no reserve, so gc cannot free room once the disk is full.*No space left" "$T/stderr"
-es -s "$T/tmpfs/S" gc 2> "$T/stderr" || fail "gc"
+es --store "$T/tmpfs/S" gc 2> "$T/stderr" || fail "gc"
 check "by gc" grep -q "has no reserve" "$T/stderr"
 finish

@@ -41,9 +41,9 @@ echo "nobucket /" > "$T/s/fault"
 status 2 es list
 check "there, too" grep -q "NoSuchBucket" "$T/stderr"
 : > "$T/s/fault"
-status 2 es -s s3://bucket/nothing list
+status 2 es --store s3://bucket/nothing list
 check "a bucket without a store" grep -q "is not a store" "$T/stderr"
 echo "403 list-type" > "$T/s/fault"
-status 1 es -s s3://bucket/nothing list
+status 1 es --store s3://bucket/nothing list
 check "one whose objects nobody lists may be a store" grep -q "AccessDenied" "$T/stderr"
 finish

@@ -43,7 +43,7 @@ damage_is_3() {
 	echo "== what is missing is damage in every command"
 	local c
 	new_store missing; es -q put a "$T/a.ndz"; es -q put lab "$T/c.ndz"; es -q rm lab; rm "$EMUSTORE"/packs/*
-	es -s "$T/to" init
+	es --store "$T/to" init
 	for c in "get a $T/out" "info a" "copy a --to $T/to" "gc --all" verify repair; do
 		# shellcheck disable=SC2086
 		status 3 es -q $c
@@ -61,11 +61,11 @@ heals_everywhere() {
 	echo "== an index that is damaged anywhere is made again, whatever the command"
 	local page pages c n=0
 	new_store heals --pack-size 200k
-	es -q put a "$T/c.ndz"; es -q put b "$T/c.ndz"; es -q put b "$T/c.ndz"; cp -r "$EMUSTORE" "$T/keep"; es -s "$T/copy" init
+	es -q put a "$T/c.ndz"; es -q put b "$T/c.ndz"; es -q put b "$T/c.ndz"; cp -r "$EMUSTORE" "$T/keep"; es --store "$T/copy" init
 	es list > "$T/list"; es info b > "$T/info"; es stats > "$T/stats"
 	pages=$(($(stat -c %s "$T/keep/index.db") / 4096))
 	for ((page = 1; page < pages; page++)); do
-		for c in list "info b" stats "forget -n b --keep-last 1" "put new $T/c.ndz" "copy a --to $T/copy"; do
+		for c in list "info b" stats "forget --dry-run b --keep-last 1" "put new $T/c.ndz" "copy a --to $T/copy"; do
 			rm -rf "$EMUSTORE"; cp -r "$T/keep" "$EMUSTORE"
 			head -c 4096 /dev/zero | tr '\0' '\245' | dd of="$EMUSTORE/index.db" bs=4096 seek=$page conv=notrunc status=none
 			# shellcheck disable=SC2086
@@ -82,7 +82,7 @@ numbers_are_given_once() {	# STORE
 	echo "== a number is given once: $1"
 	local other=$T/other$((others += 1))
 	export EMUSTORE=$1
-	es init && es -s "$other" init || fail "stores"
+	es init && es --store "$other" init || fail "stores"
 	es -q put x "$T/a.ndz"; es -q put x "$T/b.ndz"; es -q copy x --all --to "$other"
 	check "rm" es rm x:2
 	check "repair --index" es -q repair --index
@@ -92,7 +92,7 @@ numbers_are_given_once() {	# STORE
 	check "copy" es -q copy x --to "$other"
 	check "rm --all" es rm --all x
 	check "gc" es -q gc --all
-	check "a copy comes back as it was" es -s "$other" -q copy x:2 --to "$EMUSTORE"
+	check "a copy comes back as it was" es --store "$other" -q copy x:2 --to "$EMUSTORE"
 	check "it is whole" gets x:2 "$T/b.ndz"
 	es -q put x "$T/a.ndz"
 	check "still" [ "$(versions x)" = "2 4" ]
@@ -117,9 +117,9 @@ forget_goes_by_times() {
 	local jump=${B:-$TOP/build/plain}/tests/preload/clockjump.so
 	new_store times
 	"$BIN/emustore" -q put a "$T/a.ndz"; at 100 "$BIN/emustore" -q put a "$T/b.ndz"; at 200 "$BIN/emustore" -q put a "$T/c.ndz"
-	es forget a -n --keep-daily 1 > "$T/out" 2> "$T/stderr"; says "a: a clock went back.*version 2 was put before version 1"
+	es forget a --dry-run --keep-daily 1 > "$T/out" 2> "$T/stderr"; says "a: a clock went back.*version 2 was put before version 1"
 	check "the latest day" [ "$(awk '/^keep/ { print $2 }' "$T/out")" = a:1 ]
-	check "the latest two" [ "$(es forget a -n --keep-monthly 2 2> "$T/quiet" | awk '/^keep/ { print $2 }' | tr '\n' ' ')" = "a:2 a:1 " ]
+	check "the latest two" [ "$(es forget a --dry-run --keep-monthly 2 2> "$T/quiet" | awk '/^keep/ { print $2 }' | tr '\n' ' ')" = "a:2 a:1 " ]
 	es forget a --keep-last 1 > "$T/out" 2> "$T/stderr"; says "versions removed: 2; gc frees their room"
 	check "the newest stays" [ "$(versions a)" = 1 ]
 	es forget a --keep-last 1 2> "$T/stderr" > "$T/out"; check "says nothing of the clock" [ "$(grep -c clock "$T/stderr")" = 0 ]

@@ -94,9 +94,9 @@ for i in a b; do check "get $i" gets $i "$T/$i.ndz"; done
 echo "== a server that does not answer what is only read ahead"
 python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(8).randbytes(6 << 20))' "$T/far"
 zip_all far
-es -s s3://bucket/far init && es -s s3://bucket/far -q put far "$T/far.ndz" || fail "put far"
+es --store s3://bucket/far init && es --store s3://bucket/far -q put far "$T/far.ndz" || fail "put far"
 echo "far /packs/" > "$T/s/fault"
-EMUSTORE_S3_SECONDS=60 "$BIN/emustore" -q -s s3://bucket/far --cache "$T/cache-far" get --chunk 0 far "$T/one" & pid=$!
+EMUSTORE_S3_SECONDS=60 "$BIN/emustore" -q --store s3://bucket/far --cache "$T/cache-far" get --chunk 0 far "$T/one" & pid=$!
 begins $pid [ -e "$T/one" ]; started=$SECONDS
 soon has_ended $pid
 check "get ends when it has what it was to get" [ $((SECONDS - started)) -lt 15 ]
@@ -142,9 +142,9 @@ export EMUSTORE=s3://bucket/x
 
 echo "== names and keys"
 printf 'emustore-s3 1\npack-bytes 1000\ngrace-seconds 60\nwriters other\n' > "$T/s/objects/%2Fbucket%2Fother%2Fformat"
-status 1 es -s s3://bucket/other list
+status 1 es --store s3://bucket/other list
 printf 'emustore-s3 2\npack-bytes 1000\n' > "$T/s/objects/%2Fbucket%2Fother%2Fformat"
-status 1 es -s s3://bucket/other list
+status 1 es --store s3://bucket/other list
 mkdir "$T/.aws"; printf '[default]\naws_access_key_id = id\naws_secret_access_key = secret\n[profile other]\nregion=eu\n' > "$T/.aws/credentials"
 check "keys of ~/.aws/credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$BIN/emustore" -q list
 AWS_ENDPOINT_URL=http://127.0.0.1:1 EMUSTORE_S3_SECONDS=2 status 1 es list

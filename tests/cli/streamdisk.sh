@@ -13,7 +13,7 @@ check "as JSON" [ "$("$SD" --json "$T/sda.ndz" | json -1 - disk_bytes partition_
 "$BIN/imagezip" -q "$T/sda.fs" "$T/fs.ndz" || fail "imagezip"
 check "no partitions" grep -q "no partitions" <("$SD" "$T/fs.ndz")
 
-status 2 "$SD" --ro -p 7 "$T/sda.ndz" "$T/m"
+status 2 "$SD" --ro --partition=7 "$T/sda.ndz" "$T/m"
 status 1 "$SD" --ro "$T/nothing.ndz" --file "$T/m"
 status 3 "$SD" "$T/sda.fs"
 status 1 "$SD" --verify-key "$T/none" "$T/sda.ndz"
@@ -38,7 +38,7 @@ begin "$T/m/disk" --ro --file "$T/sda.ndz" "$T/m"
 check "the disk is right" cmp "$T/sda.out" "$T/m/disk"
 if { : >> "$T/m/disk"; } 2> /dev/null && echo x 2> /dev/null >> "$T/m/disk"; then fail "it can be written to"; fi
 kill -TERM $sd; ends 0 "SIGTERM"
-begin "$T/m/part2" --ro --file -p 2 "$T/sda.ndz" "$T/m"
+begin "$T/m/part2" --ro --file --partition=2 "$T/sda.ndz" "$T/m"
 check "a partition is right" cmp "$T/m/part2" <(tail -c +5242881 "$T/sda.out" | head -c 16777216)
 kill -INT $sd; ends 0 "SIGINT"
 : > "$T/afile"; begin "$T/afile" --ro --file "$T/sda.ndz" "$T/afile"
@@ -70,8 +70,8 @@ else echo "not root: nobody else is tried"; fi
 [ "$(id -u)" = 0 ] && [ -n "$(losetup -f 2> /dev/null)" ] || { echo "no loop devices here: mounting is left out"; finish; }
 status 2 "$SD" --ro "$T/sda.ndz" "$T/m"
 check "which partitions there are is said" grep -q "select one of 1, 2 with --partition" "$T/stderr"
-status 1 "$SD" --ro -p 1 "$T/sda.ndz" "$T/m"
-begin "$T/m" --ro -p 2 "$T/sda.ndz" "$T/m"
+status 1 "$SD" --ro --partition=1 "$T/sda.ndz" "$T/m"
+begin "$T/m" --ro --partition=2 "$T/sda.ndz" "$T/m"
 check "the files are right" diff -r "$T/files" "$T/m" -x lost+found
 if touch "$T/m/new" 2> /dev/null; then fail "it can be written to"; fi
 kill $sd; ends 0 "SIGTERM"

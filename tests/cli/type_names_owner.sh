@@ -17,7 +17,7 @@ while read -r label type owner; do
 	check "$label $type: every sector of it" all
 	check "it is $owner's" \
 	    grep -q "it belongs to $owner.*every sector is stored" "$T/said"
-	"$BIN/growfs" -n "$T/disk" > "$T/said" 2>&1
+	"$BIN/growfs" --dry-run "$T/disk" > "$T/said" 2>&1
 	check "growfs leaves it alone" \
 	    grep -q "left alone: it belongs to $owner" "$T/said"
 done << 'TYPES'

@@ -60,7 +60,7 @@ check "no loop device is left" no_loops "$T/"
 check "the table is sound" sh -c "sgdisk -v '$T/big' | grep -q 'No problems found'"
 part_of big 1; check "/boot stays as it is" cmp "$T/fs" "$T/ext4"
 followed big 2 btrfs 200; followed big 3 ntfs 100; followed big 4 xfs 550
-"$BIN/growfs" -n --json "$T/big" > "$T/report"	# status 4: the last one is swap
+"$BIN/growfs" --dry-run --json "$T/big" > "$T/report"	# status 4: the last one is swap
 check "growfs finds nothing to do" json "$T/report" 'partitions[1].became=fills' \
     'partitions[2].became=fills' 'partitions[3].became=fills' 'partitions[4].became=fills'
 part_of big 5; check "the swap is there" [ "$(blkid -p -s TYPE -o value "$T/fs")" = swap ]

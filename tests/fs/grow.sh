@@ -13,12 +13,12 @@ grows() {	# TYPE gpt|mbr END-MIB: loaded onto a disk of twice that
 	rm -f "$T/big"; truncate -s $((2 * mib))M "$T/big"
 	if [ "$kind" = gpt ]; then "$BIN/imageunzip" -q --grow --no-follow "$T/disk.ndz" "$T/big"; else "$BIN/imageunzip" -q --in-place "$T/disk.ndz" "$T/big"; fi || fail imageunzip
 	before=$(head -c 64M "$T/big" | sha256sum)
-	check "growfs -n says what is there: $("$BIN/growfs" -n "$T/big")" grep -q "partition 2: $type of [0-9.]* MB in a partition of [0-9.]* MB can be grown" <("$BIN/growfs" -n "$T/big")
+	check "growfs --dry-run says what is there: $("$BIN/growfs" --dry-run "$T/big")" grep -q "partition 2: $type of [0-9.]* MB in a partition of [0-9.]* MB can be grown" <("$BIN/growfs" --dry-run "$T/big")
 	check "and writes nothing" [ "$before" = "$(head -c 64M "$T/big" | sha256sum)" ]
-	"$BIN/growfs" -n --json "$T/big" > "$T/forecast" || fail "$type: growfs -n"
+	"$BIN/growfs" --dry-run --json "$T/big" > "$T/forecast" || fail "$type: growfs --dry-run"
 	"$BIN/growfs" --json "$T/big" > "$T/report" || fail "$type: growfs"
 	for what in partition_is_bytes filesystem_is_bytes table_changed; do
-		check "-n said so: $what $(member $what)" \
+		check "--dry-run said so: $what $(member $what)" \
 		    [ "$(json "$T/forecast" $what)" = "$(member $what)" ]
 	done
 	check "it says how much: $(member filesystem_was_bytes) to $(member filesystem_is_bytes)" [ "$(member filesystem_is_bytes)" -gt $(((2 * mib - 7) << 20)) ]
@@ -67,7 +67,7 @@ make_fs ext4 16M; alone LDM "a dynamic disk of Windows" AF9B60A0-1431-4F62-BC68-
 rm -f "$T/disk"; truncate -s 40M "$T/disk"; table "$T/disk" mbr 20; put "$T/disk"
 quietly sfdisk -q --append "$T/disk" <<< 'start=30MiB, size=4MiB, type=5' || fail "sfdisk: an extended partition"
 left_alone "an empty extended partition behind it" "an extended partition lies behind it"
-check "growfs -n knows it" grep -q "left alone: an extended partition" <("$BIN/growfs" -n "$T/disk" 2>&1)
+check "growfs --dry-run knows it" grep -q "left alone: an extended partition" <("$BIN/growfs" --dry-run "$T/disk" 2>&1)
 
 if [ -e "$T/pv" ]; then
 	echo "== a physical volume of LVM that is in no group"
@@ -95,7 +95,7 @@ cp "$T/fs" "$T/fat"; mcopy -i "$T/fat" -s "$T/files" ::/ 2> /dev/null || fail mc
 lay "$T/fat" "$T/disk" $((2048 * 512))
 head -c 512 "$T/fat" > "$T/boot"
 want=0; command -v fatresize > /dev/null || want=4
-"$BIN/growfs" -n --json "$T/disk" > "$T/forecast"; check "-n: status $want" [ $? = $want ]
+"$BIN/growfs" --dry-run --json "$T/disk" > "$T/forecast"; check "--dry-run: status $want" [ $? = $want ]
 "$BIN/growfs" --json "$T/disk" > "$T/report"; check "growfs: status $want" [ $? = $want ]
 check "the second and the last have grown" json "$T/report" \
     'partitions[1].became=grew' 'partitions[1].to_be_checked=true' 'partitions[2].became=grew'

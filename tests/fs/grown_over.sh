@@ -6,7 +6,7 @@
 requires sgdisk debugfs
 MIB=1048576
 ext4_disks 16M 20
-alone() {	# WHAT CLAUSE: growfs leaves the disk as it is, and -n says so, too
+alone() {	# WHAT CLAUSE: growfs leaves the disk as it is, and --dry-run says so, too
 	local before; before=$(sha256sum < "$T/disk")
 	"$BIN/growfs" "$T/disk" > "$T/said" 2>&1
 	check "$1: exit $?: $(cat "$T/said")" \
@@ -14,7 +14,7 @@ alone() {	# WHAT CLAUSE: growfs leaves the disk as it is, and -n says so, too
 	"$BIN/growfs" --json "$T/disk" > "$T/report" 2> /dev/null
 	check "$1: exit status 4" \
 	    json "$T/report" exit=4 kind=unsupported table_changed=false
-	check "$1: -n says the same" cmp "$T/said" <("$BIN/growfs" -n "$T/disk" 2>&1)
+	check "$1: --dry-run says the same" cmp "$T/said" <("$BIN/growfs" --dry-run "$T/disk" 2>&1)
 	check "$1: not a byte is changed" [ "$before" = "$(sha256sum < "$T/disk")" ]
 }
 
@@ -106,15 +106,15 @@ check "one that is awake is no hindrance" quietly "$BIN/growfs" "$T/disk"
 
 echo "== unknown data"
 cp "$T/mbr" "$T/disk"; endings make "$T/disk" uboot
-"$BIN/growfs" -n "$T/disk" 2> "$T/said" > "$T/stdout"
-check "-n says it: $(cat "$T/said")" \
+"$BIN/growfs" --dry-run "$T/disk" 2> "$T/said" > "$T/stdout"
+check "--dry-run says it: $(cat "$T/said")" \
     grep -q "warning: .*: unknown data (sector 122624) would be grown over" "$T/said"
 "$BIN/growfs" -q "$T/disk" 2> "$T/said" || fail growfs
 check "growfs says it, also with -q: $(cat "$T/said")" \
     grep -q "warning: .*: unknown data (sector 122624) is grown over" "$T/said"
 cp "$T/wide" "$T/disk"; endings make "$T/disk" uboot
 printf x | put_at $((20 * MIB + 600))
-check "both places are said" json <("$BIN/growfs" -n --json "$T/disk" 2> /dev/null) \
+check "both places are said" json <("$BIN/growfs" --dry-run --json "$T/disk" 2> /dev/null) \
     "grown_over=unknown data (sector 40961), unknown data (sector 122624)"
 cp "$T/wide" "$T/disk"; printf x | put_at $((20 * MIB + 600))
 "$BIN/growfs" --json "$T/disk" > "$T/report" 2> "$T/said" || fail growfs
@@ -123,9 +123,9 @@ check "behind the filesystem: $(cat "$T/said")" \
 "$BIN/growfs" --json "$T/disk" > "$T/report" 2> "$T/said" || fail growfs
 check "nothing is to do: nothing is said" [ "$(cat "$T/said")$(member grown_over)" = "" ]
 
-echo "== -n says what is done"
+echo "== --dry-run says what is done"
 same_report() {	# WHAT: that of -n and the other
-	"$BIN/growfs" -n --json "$T/disk" > "$T/forecast" 2> /dev/null
+	"$BIN/growfs" --dry-run --json "$T/disk" > "$T/forecast" 2> /dev/null
 	"$BIN/growfs" --json "$T/disk" > "$T/report" 2> /dev/null || fail "$1: growfs"
 	for what in partition_is_bytes filesystem_is_bytes table_changed grown_over \
 	    left_alone; do
@@ -135,14 +135,14 @@ same_report() {	# WHAT: that of -n and the other
 }
 cp "$T/gpt" "$T/disk"; same_report "the disk is longer"
 same_report "nothing is left to do"
-check "and -n says so: $("$BIN/growfs" -n "$T/disk")" \
-    cmp <("$BIN/growfs" "$T/disk") <("$BIN/growfs" -n "$T/disk")
+check "and --dry-run says so: $("$BIN/growfs" --dry-run "$T/disk")" \
+    cmp <("$BIN/growfs" "$T/disk") <("$BIN/growfs" --dry-run "$T/disk")
 # As sfdisk makes it: the partition ends at the last MiB, less than 1 MiB from the disk's
 # end.
 rm -f "$T/disk"; truncate -s 21M "$T/disk"; table "$T/disk" gpt 20; cp "$T/ext4" "$T/fs"
 put "$T/disk"
-check "it fills: $("$BIN/growfs" -n "$T/disk")" \
-    grep -q "fills its partition already" <("$BIN/growfs" -n "$T/disk")
+check "it fills: $("$BIN/growfs" --dry-run "$T/disk")" \
+    grep -q "fills its partition already" <("$BIN/growfs" --dry-run "$T/disk")
 truncate -s $((21 * MIB + 65536)) "$T/disk"
 same_report "only the backup of the GPT moves"
 check "that was done" [ "$(member table_changed)" = true ]

@@ -102,7 +102,7 @@ for pv in pv pv2; do
 	truncate -s 60M "$T/disk2"
 	printf 'start=2048,size=81920,type=8e\nsize=16384,type=83\n' | sfdisk -q \
 	    "$T/disk2" > /dev/null 2>&1 || fail sfdisk
-	"$BIN/growfs" -n "$T/disk2" > "$T/said.$pv" 2>&1
+	"$BIN/growfs" --dry-run "$T/disk2" > "$T/said.$pv" 2>&1
 done
 check "nobody is suspended: $(cat "$T/said.pv")" \
     grep -q "partition 2: ext4 of .* can be grown" "$T/said.pv"

@@ -17,7 +17,7 @@ all_went_on() { ends && disk_is_loaded node1 && disk_is_loaded node2 && [ "$(tri
 
 echo "== a process that sends is killed"
 random_bytes 2M 9 > "$T/stored"; "$BIN/imagezip" -q -r "$T/stored" "$T/stored.ndz" || fail imagezip
-"$BIN/emustore" -q -s "$T/mystore" init && "$BIN/emustore" -q -s "$T/mystore" put lab/web "$T/stored.ndz" || fail emustore
+"$BIN/emustore" -q --store "$T/mystore" init && "$BIN/emustore" -q --store "$T/mystore" put lab/web "$T/stored.ndz" || fail emustore
 controller_up -i 10.9.0.1 -W 20M --patience=60 --store="$T/mystore"
 begin 'node[1-2]'; at=$(place)
 check "group and port are those of the first session: $at" grep -q "frisbee.group=239.192.77.1 frisbee.port=7701" <<< "$at"
@@ -33,7 +33,7 @@ images() { api GET /api/v1/images > "$T/out"; json -1 "$T/out" "$@"; }
 check "are listed, with their versions" images 'images[#]=3' 'images[name=store:lab/web].store=lab/web' 'images[name=store:lab/web:1].store=lab/web:1'
 swapin node3 store:lab/web > "$T/out" 2> "$T/err"; rc=$?
 check "the latest is loaded" eval '[ $rc = 0 ] && cmp -s "$T/stored" "$T/machines/node3/disk"'
-"$BIN/emustore" -q -s "$T/mystore" put lab/web "$NET/images/lab.ndz" || fail emustore
+"$BIN/emustore" -q --store "$T/mystore" put lab/web "$NET/images/lab.ndz" || fail emustore
 check "another version is there at once" images 'images[#]=4' 'images[name=store:lab/web:2].store=lab/web:2'
 swapin node3 store:lab/web:3 > "$T/out" 2> "$T/err"; check "one that is not there: 2" [ $? = 2 ]
 rm "$T/machines/node3/disk"; swapin node3 store:lab/web:1 > "$T/out" 2> "$T/err"; rc=$?

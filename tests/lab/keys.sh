@@ -17,7 +17,7 @@ random_bytes 3072000 5 > disk
 random_bytes 3072000 6 > rival
 mkdir images
 "$BIN/imagezip" -q -r --sign lab.key --encrypt lab.secret disk images/disk.ndz && "$BIN/imagezip" -q -r rival rival.ndz || fail imagezip
-"$BIN/emustore" -s store init > quiet && "$BIN/emustore" -q -s store put disk images/disk.ndz || fail emustore
+"$BIN/emustore" --store store init > quiet && "$BIN/emustore" -q --store store put disk images/disk.ndz || fail emustore
 in_ns() { local who=$1; shift; ip netns exec "$LAB$who" "$@" > /dev/null 2>> servers.log & PIDS+=($!); STARTED=$!; }
 end() { kill "$@" 2> /dev/null; wait "$@" 2> /dev/null; }
 
@@ -103,7 +103,7 @@ done
 end $SERVER
 
 echo "== a rival sends another image in its place"
-cp images/disk.ndz kept; cp rival.ndz images/disk.ndz; "$BIN/emustore" -q -s store put disk rival.ndz || fail emustore
+cp images/disk.ndz kept; cp rival.ndz images/disk.ndz; "$BIN/emustore" -q --store store put disk rival.ndz || fail emustore
 for way in $ways; do
 	# shellcheck disable=SC2046
 	case $way in load | boot | stream | fed) ;; *) check "$way: nothing is taken of it" not_taken "is not signed\|is not encrypted" $way $(sealed lab lab) ;; esac

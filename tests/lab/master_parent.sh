@@ -102,7 +102,7 @@ status 1 get 4 big.ndz "$T/out"; check "who asks for what does not fit is told" 
 check "the log says why" grep -q "session has failed name=big.ndz: .*little/big.ndz.*room for .* bytes: No space left" "$T/master1.log"
 check "and so do the statistics, each time that it is tried again" soon no_space_in_statistics
 check "nothing of it is left there" [ -z "$(find "$T/little" -name "big*")" ]
-"$BIN/emustore" -q -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put big "$T/images/big.ndz" || fail emustore
+"$BIN/emustore" -q --store "$T/store" init && "$BIN/emustore" -q --store "$T/store" put big "$T/images/big.ndz" || fail emustore
 printf 'store %s\nimage stored store:big\n' "$T/store" >> "$T/conf"; kill -HUP $BOSS
 soon grep -q "the settings were read again" "$T/master.log" || fail "SIGHUP"
 get 3 stored "$T/out5" & a=$!

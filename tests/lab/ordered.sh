@@ -72,7 +72,7 @@ echo "== in a folder of its own"
 serve -T 0 -W 25M --orders "$T/orders" "$IMAGE"
 check "found under the name of the file" knows
 end
-"$BIN/emustore" -q -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put lab/web "$IMAGE" || fail "emustore"
+"$BIN/emustore" -q --store "$T/store" init && "$BIN/emustore" -q --store "$T/store" put lab/web "$IMAGE" || fail "emustore"
 mkdir "$T/orders/lab"; cp "$T/orders/disk.ndz.order" "$T/orders/lab/web.order"
 serve -T 0 -W 25M --store "$T/store" --orders "$T/orders" lab/web:1
 check "found under the name in the store, for all versions" knows

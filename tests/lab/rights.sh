@@ -9,8 +9,8 @@ lab_up 2
 chmod 755 "$T"
 mkdir "$T/images" "$T/uploads" "$T/kept" "$T/outside"; chown nobody "$T/uploads" "$T/kept"; chmod 777 "$T/outside"
 take random:3000000 disk disk.ndz=images/web.ndz
-"$BIN/emustore" -q -s "$T/store" init || fail "emustore init"
-"$BIN/emustore" -q -s "$T/store" put web "$T/images/web.ndz" || fail "emustore put"
+"$BIN/emustore" -q --store "$T/store" init || fail "emustore init"
+"$BIN/emustore" -q --store "$T/store" put web "$T/images/web.ndz" || fail "emustore put"
 has_landlock() { python3 -c "import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(444, 0, 0, 1) < 1)"; }
 held() {	# LOG: nothing was done
 	local what

@@ -2,12 +2,12 @@
 # too slow, gc while a put is under way, damaged and missing objects.
 too_slow() {
 	mkfifo "$T/late"
-	es -s s3://images/lab/late init --grace 4
-	es -s s3://images/lab/late -q put slow - < "$T/late" 2> "$T/late.err" & local writer=$!
+	es --store s3://images/lab/late init --grace 4
+	es --store s3://images/lab/late -q put slow - < "$T/late" 2> "$T/late.err" & local writer=$!
 	exec 8> "$T/late"; head -c 1048576 "$T/d.ndz" >&8; nothing_for 3 "more than half the grace"; tail -c +1048577 "$T/d.ndz" >&8; exec 8>&-
 	wait $writer && fail "a slow put was taken"
 	check "a put that takes too long is refused, and says why" grep -q grace "$T/late.err"
-	quietly es -s s3://images/lab/late get slow "$T/late.out" > /dev/null 2>&1 && fail "a slow put is there"
+	quietly es --store s3://images/lab/late get slow "$T/late.out" > /dev/null 2>&1 && fail "a slow put is there"
 }
 
 # A store of its own, and a put under way while gc runs.  1: on a machine so busy, the grace was too short for it.

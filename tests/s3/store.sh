@@ -23,7 +23,7 @@ check "a server that refuses conditions: writers claim" grep -q "writers claim" 
 check "put a" es -q put a "$T/a.ndz"
 new=$(es_on cache2 put --json b - < "$T/b.ndz" | field new_fragments)
 check "few fragments of b, from another machine, are new: $new" [ "$new" -le 8 ]
-check "put c, with a label and a parent" es -q put lab/c+1 "$T/c.ndz" -l os=none -p b
+check "put c, with a label and a parent" es -q put lab/c+1 "$T/c.ndz" --label os=none --parent b
 made=$(es put --json old "$T/old.ndz" | field recompressed_chunks)
 check "put old: $made chunks are made again" [ "$made" -gt 0 ]
 for i in old:old a:1:a b:b; do check "get ${i%:*}" gets "${i%:*}" "$T/${i##*:}.ndz"; done

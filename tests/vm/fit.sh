@@ -41,7 +41,7 @@ each_has_grown() {
 	check "ext4 is whole" quietly e2fsck -f -n "$T/part2"
 	check "NTFS is whole" quietly ntfsresize -f -i "$T/part3"
 	rm "$T"/part[0-3]
-	"$BIN/growfs" -n --json "$T/each.disk" > "$T/report"
+	"$BIN/growfs" --dry-run --json "$T/each.disk" > "$T/report"
 	for i in 0 1 2 3; do check "partition $((i + 1)) is filled" json "$T/report" "partitions[$i].became=fills"; done
 	check "each has a share, $(part each.disk 3 size) MiB the least" [ "$(part each.disk 3 size)" -gt 90 ]
 }

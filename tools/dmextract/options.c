@@ -11,18 +11,18 @@
 enum {
 	OPT_SINCE = 300, OPT_DONE, OPT_ZSTD, OPT_CONSISTENT, OPT_FROM, OPT_SNAPSHOT, OPT_FULL,
 	OPT_STATE, OPT_STATE_DIR, OPT_BWLIMIT, OPT_JSON, OPT_STATUS, OPT_USED,
-	OPT_FORCE, OPT_FINE,
+	OPT_FORCE, OPT_FINE, OPT_LIST, OPT_TARGET,
 };
 
 static const struct cli_opt opts[] = {
 	{ OPT_SINCE, "since", "KIND:ARGS", "the source of change, from the list above",
 	    CLI_STR, AT(how.since), 0, 0, NULL },
-	FLAG('l', "list", "print the changed ranges; send and remember nothing", list),
+	FLAG(OPT_LIST, "list", "print the changed ranges; send and remember nothing", list),
 	FLAG(OPT_DONE, "done",
 	    "note that the target has the state ID, or the state that was sent last",
 	    done),
 	FLAG(OPT_STATUS, "status", "print the states that are remembered", status),
-	{ 't', "target", "NAME",
+	{ OPT_TARGET, "target", "NAME",
 	    "name the target, if DEV has several; each has a base of its own", CLI_STR,
 	    AT(how.target), 0, 0, NULL },
 	FLAG(

@@ -31,7 +31,7 @@ struct opts {
 #define AT(field) offsetof(struct opts, field)
 
 static const struct cli_opt opts_table[] = {
-	FLAG('n', "dry-run", "say what would be done, and change nothing", look_only),
+	FLAG(302, "dry-run", "say what would be done, and change nothing", look_only),
 	FLAG('q', "quiet", "print nothing when all went well", quiet),
 	{ 301, "fit-lv", "VG/LV", "the volume of LVM that gets the room of its group", CLI_STR,
 	    AT(fit_lv), 0, 0, NULL },
@@ -48,7 +48,7 @@ static const struct cli_program prog = {
 	         "xfs_growfs, btrfs,\n"
 		 "ntfsresize, fatresize; those of LVM.",
 	.examples = "  imageunzip small.ndz /dev/sdb && growfs /dev/sdb\n"
-		    "  growfs -n /dev/sdb                what would be done\n"
+		    "  growfs --dry-run /dev/sdb         what would be done\n"
 		    "  growfs disk.img                   a disk that is a file, as root\n",
 	.tables = { { opts_table, 0, NULL } },
 };
