@@ -1,8 +1,9 @@
-/* cli.c: options are read from tables, and --help is made of the same tables.  cli_main()
- * calls this in the program's first thread, before any other thread is started. */
+/* cli.c: options are read from tables.  cli_main() calls this in the program's first thread,
+ * before any other thread is started. */
 #include "common/cli/cli.h"
 
 #include "common/base/number.h"
+#include "common/cli/cli_help.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,17 +16,9 @@ enum {
 	OPTS_MAX = 96,
 	KEY_HELP = 1000, /* --help; -h may be the program's own option */
 	KEY_VERSION,
-	HELP_COLUMN = 30,
 	WORD_MAX = 40,	 /* longer than the name of any option */
 	TYPOS_MAX = 2,	 /* letters wrong in a name that is still recognized */
 };
-
-/* May the argument of the option, which has a long name only, be left out? */
-static bool
-may_lack(const struct cli_opt *o)
-{
-	return o->arg != NULL && o->arg[0] == '[';
-}
 
 /* The options of all tables in one list, and the arguments of getopt_long() made of them. */
 struct parser {
@@ -61,12 +54,12 @@ parser_init(struct parser *p, const struct cli_program *prog)
 			p->opt[p->n++] = o;
 			if (o->key < 256) {
 				p->shorts[nshort++] = (char)o->key;
-				if (o->arg != NULL && !may_lack(o))
+				if (o->arg != NULL && !cli_may_lack(o))
 					p->shorts[nshort++] = ':';
 			}
 			if (o->name != NULL)
 				p->longs[nlong++] = (struct option){ o->name,
-					may_lack(o) ? optional_argument : o->arg != NULL, NULL,
+					cli_may_lack(o) ? optional_argument : o->arg != NULL, NULL,
 					o->key };
 		}
 	}
@@ -74,49 +67,6 @@ parser_init(struct parser *p, const struct cli_program *prog)
 		p->shorts[nshort++] = 'h';
 	p->longs[nlong++] = (struct option){ "help", 0, NULL, KEY_HELP };
 	p->longs[nlong++] = (struct option){ "version", 0, NULL, KEY_VERSION };
-}
-
-static void
-print_option(FILE *f, const struct cli_opt *o)
-{
-	char left[80];
-	int n = 0;
-
-	if (o->key < 256)
-		n = snprintf(left, sizeof left, "  -%c", o->key);
-	else
-		n = snprintf(left, sizeof left, "    ");
-	if (o->name != NULL)
-		n += snprintf(left + n, sizeof left - (size_t)n, "%s --%s",
-		    o->key < 256 ? "," : " ", o->name);
-	if (o->arg != NULL)
-		snprintf(left + n, sizeof left - (size_t)n,
-		    may_lack(o) ? "[%s%.*s]" : "%s%.*s", o->name != NULL ? "=" : " ",
-		    (int)strlen(o->arg) - (may_lack(o) ? 2 : 0),
-		    o->arg + (may_lack(o) ? 1 : 0));
-	if (strlen(left) >= HELP_COLUMN)
-		fprintf(f, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
-	else
-		fprintf(f, "%-*s%s\n", HELP_COLUMN, left, o->help);
-}
-
-static void
-print_help(const struct cli_program *prog, FILE *f)
-{
-	fprintf(f, "usage: %s %s\n\n%s\n", prog->name, prog->synopsis, prog->about);
-	for (size_t t = 0; t < CLI_TABLES_MAX && prog->tables[t].opts != NULL; t++) {
-		const char *heading = prog->tables[t].heading;
-		fprintf(f, "\n%s:\n", heading != NULL ? heading : "Options");
-		const struct cli_opt *o = prog->tables[t].opts;
-		for (; o->help != NULL; o++)
-			if (o->kind != CLI_REFUSED)
-				print_option(f, o);
-	}
-	fprintf(f, "%-*sprint this text and exit\n%-*sprint the version and exit\n",
-	    HELP_COLUMN, "  -h, --help", HELP_COLUMN, "      --version");
-	if (prog->examples != NULL)
-		fprintf(f, "\nExamples:\n%s", prog->examples);
-	fprintf(f, "\nThe manual: man %s\n", prog->name);
 }
 
 static bool
@@ -132,15 +82,6 @@ is_version(const struct parser *p, int key)
 		if (p->opt[i]->key == key && p->opt[i]->kind == CLI_VERSION)
 			return true;
 	return key == KEY_VERSION;
-}
-
-static void
-print_about(const struct cli_program *prog, bool version)
-{
-	if (version)
-		printf("%s %s\n", prog->name, SUITE_VERSION);
-	else
-		print_help(prog, stdout);
 }
 
 static const char *
@@ -188,7 +129,7 @@ apply(const struct parser *p, int key, void *opts, struct err *e)
 		if (o->key != key)
 			continue;
 		void *at = (char *)opts + p->base[i] + o->off;
-		if (set_option(o, at, optarg == NULL && may_lack(o) ? "" : optarg, e) == 0)
+		if (set_option(o, at, optarg == NULL && cli_may_lack(o) ? "" : optarg, e) == 0)
 			return CLI_GO;
 		err_ctx(e, "%s", option_name(o, name, sizeof name));
 		return CLI_ERROR;
@@ -284,7 +225,10 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 		else
 			one = apply(&p, c, opts, to);
 		if (one == CLI_EXIT && rc == CLI_GO) {
-			print_about(prog, is_version(&p, c));
+			if (is_version(&p, c))
+				printf("%s %s\n", prog->name, SUITE_VERSION);
+			else
+				cli_help_print(prog, argv + 1, optind - 1);
 			return CLI_EXIT;
 		}
 		if (one == CLI_ERROR) {

@@ -30,7 +30,9 @@ struct cli_opt {
 	const char *name; /* long name, NULL: none */
 	/* metavariable, NULL: takes none; "[PLAN]": it may be left out, and is "" then */
 	const char *arg;
-	const char *help; /* one line, lower case; NULL ends a table */
+	/* One line, lower case; NULL ends a table.  Where only some commands take the option, they
+	 * stand in front: "put, import: give it a label; gc: remove more". */
+	const char *help;
 	enum cli_kind kind;
 	size_t off;        /* bytes: place of the value in the structure of this table */
 	uint64_t min, max; /* range of a number; see enum cli_kind */
@@ -49,7 +51,9 @@ enum { CLI_TABLES_MAX = 6 };
 struct cli_program {
 	const char *name;
 	const char *synopsis;                    /* "[options] input output|-" */
-	const char *about;                       /* a sentence or two */
+	/* A sentence or two.  A line that begins with two spaces and a command says what it does;
+	 * with such a word, --help is about this command alone. */
+	const char *about;
 	const char *examples;                    /* lines, each ended with \n */
 	struct cli_table tables[CLI_TABLES_MAX]; /* a table whose opts is NULL ends the list */
 	/* The exit status of a failure.  When it returns 0, or is NULL, the kind of the

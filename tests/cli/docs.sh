@@ -32,6 +32,19 @@ PY
 	if command -v mandoc > /dev/null; then check "$p: mandoc" quietly mandoc -T lint -W error "$TOP/man/$p.8"; fi
 done
 
+# The help of one command: what it does, and the options that it takes.
+for p in emustore dolly dsync streamswitch; do
+	for c in $("$BIN/$p" --help | sed -n '/^Options:/q; s/^  \([a-z]*\) .*/\1/p'); do
+		check "$p $c --help" grep -q "^usage: $p \[options\] $c\b" <("$BIN/$p" "$c" --help)
+	done
+done
+about() { "$BIN/emustore" "$1" x --help; }
+check "options of put" [ "$(about put | grep -cE -- '--(store|label|codec|jobs)=')" = 4 ]
+check "not those of others" [ "$(about put | grep -cE -- '--(chunk|keep-last|all|data)')" = 0 ]
+check "one option of several commands" [ "$(about gc | sed -n 's/^  -a, --all *//p')" = "replace packs with little to gain, too" ]
+check "what is for all, and more for one" grep -q "print JSON; print each object on one line" <("$BIN/dsync" run --help)
+check "for all alone" grep -q "print JSON$" <("$BIN/dsync" once --help)
+
 # How the command line should look is not told when something is wrong with what it names.  The rest is in tests/usage/.
 quietly "$BIN/emustore" --store "$T/store" init || fail "emustore init"
 status 2 "$BIN/emustore" --store "$T/store" info ubunt; check "no usage line" eval '! grep -q "^usage:" "$T/stderr"'
