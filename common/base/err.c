@@ -1,6 +1,6 @@
-/* err.c: makes the sentence of a struct err, and puts context in front of it; and has the words
- * for the kinds of errors.  Every function that can fail calls this, in any thread; a struct err
- * belongs to one thread at a time. */
+/* err.c: makes the sentence of a struct err, and puts context in front of it and what follows
+ * behind it; and has the words for the kinds of errors.  Every function that can fail calls this,
+ * in any thread; a struct err belongs to one thread at a time. */
 #include "common/base/err.h"
 
 #include <errno.h>
@@ -80,6 +80,22 @@ err_ctx(struct err *e, const char *fmt, ...)
 	if (n > 0 && (size_t)n < sizeof e->text)
 		snprintf(e->text + n, sizeof e->text - (size_t)n, "%.*s",
 		    (int)(sizeof e->text - (size_t)n - 1), old);
+	return -1;
+}
+
+int
+err_add(struct err *e, const char *fmt, ...)
+{
+	char more[sizeof e->text / 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(more, sizeof more, fmt, ap);
+	va_end(ap);
+	size_t at = strlen(e->text), room = sizeof e->text - strlen(more) - sizeof "; ";
+	if (at > room)
+		at = room;
+	snprintf(e->text + at, sizeof e->text - at, "; %s", more);
 	return -1;
 }
 

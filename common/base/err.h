@@ -43,6 +43,9 @@ int err_nomem(struct err *e, const char *what);
 /* Put context and ": " in front of the sentence: "sda1: superblock: bad magic".  Keeps the
  * kind, and returns -1. */
 int err_ctx(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Put "; " and more behind the sentence, such as what is left of the target.  When both do
+ * not fit, the end of the sentence is cut.  Returns -1. */
+int err_add(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The word for a kind, in JSON: "usage", "io", "damaged", "unsupported", "refused", "memory",
  * "interrupted" or "absent". */

@@ -66,39 +66,46 @@ number_int(const char *s, int64_t min, int64_t max, int64_t *out, struct err *e)
 	return 0;
 }
 
-/* Reads a number with an optional k, M, G or T, which are powers of the base, and then one
- * of the accepted endings. */
+/* The units of a size, or of a rate. */
+struct units {
+	uint64_t base;              /* k, M, G and T are its powers */
+	const char *const *endings; /* what may stand behind them, or alone; NULL ends them */
+	const char *known;          /* the units, for whoever writes another one */
+};
+
+/* Reads a number with an optional k, M, G or T, and then one of the endings; blanks may stand
+ * in front of both. */
 static int
-parse_scaled(const char *s, uint64_t base, const char *const *endings, uint64_t *out,
-    struct err *e)
+parse_scaled(const char *s, const struct units *u, uint64_t *out, struct err *e)
 {
 	static const char letters[] = "kmgt";
 	char *rest;
 
 	if (parse_digits(s, out, &rest, e) != 0)
 		return -1;
-	const char *unit = *rest != '\0'
-	                       ? strchr(letters, tolower((unsigned char)*rest))
-	                       : NULL;
-	if (unit != NULL) {
+	const char *unit = rest += strspn(rest, " ");
+	const char *letter = *rest != '\0' ? strchr(letters, tolower((unsigned char)*rest)) : NULL;
+	for (const char *l = letters; letter != NULL && l <= letter; l++)
+		if (__builtin_mul_overflow(*out, u->base, out))
+			return err_set(e, ERR_USAGE, "\"%s\" is too large", s);
+	if (letter != NULL)
 		rest++;
-		for (const char *u = letters; u <= unit; u++)
-			if (__builtin_mul_overflow(*out, base, out))
-				return err_set(e, ERR_USAGE, "\"%s\" is too large", s);
-	}
-	for (; *endings != NULL; endings++)
-		if (strcmp(rest, *endings) == 0)
+	for (const char *const *end = u->endings; *end != NULL; end++)
+		if (strcmp(rest, *end) == 0)
 			return 0;
-	return err_set(e, ERR_USAGE, "\"%s\": unknown unit \"%s\"", s, rest);
+	return err_set(e, ERR_USAGE, "\"%s\": \"%s\" is no unit here: %s", s, unit, u->known);
 }
 
 int
 number_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
 {
 	static const char *const endings[] = { "", "B", "iB", NULL };
+	static const struct units bytes = { 1024, endings,
+		"sizes are in bytes, or in k, M, G or T (powers of 1024), which may end in B or "
+		"iB" };
 	uint64_t v;
 
-	if (parse_scaled(s, 1024, endings, &v, e) != 0 ||
+	if (parse_scaled(s, &bytes, &v, e) != 0 ||
 	    check_bounds(s, v, min, max, e) != 0)
 		return -1;
 	*out = v;
@@ -109,9 +116,12 @@ int
 number_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *e)
 {
 	static const char *const endings[] = { "", "bit", "bit/s", "bps", NULL };
+	static const struct units bits_per_s = { 1000, endings,
+		"rates are in bits a second, or in k, M, G or T of them (powers of 1000), which "
+		"may end in bit, bit/s or bps; 1 MB/s are 8M" };
 	uint64_t v;
 
-	if (parse_scaled(s, 1000, endings, &v, e) != 0 ||
+	if (parse_scaled(s, &bits_per_s, &v, e) != 0 ||
 	    check_bounds(s, v, min, max, e) != 0)
 		return -1;
 	*out = v;

@@ -19,10 +19,11 @@ const char *number_hex(const void *bytes, size_t n, char *text);
 /* Read 2 * n lower-case hex digits into out[n].  False: they are none. */
 bool number_from_hex(const char *hex, void *out, size_t n);
 /* Read a number of bytes, min to max, with k, M, G or T (powers of 1024; also kB, KiB, MB
- * and so on).  ERR_USAGE. */
+ * and so on); a blank may stand between both.  ERR_USAGE: whoever writes another unit is told
+ * these. */
 int number_size(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 /* Read a rate in bits a second, min to max, with k, M, G or T (powers of 1000), as -W of
- * frisbeed takes it.  ERR_USAGE. */
+ * frisbeed takes it.  ERR_USAGE, as number_size(). */
 int number_rate(const char *s, uint64_t min, uint64_t max, uint64_t *out, struct err *);
 /* The seconds that a variable of the environment has, more than 0 and at most a day, or else
  * `usual`: for how long to go on with somebody who may not be there. */

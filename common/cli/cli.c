@@ -5,6 +5,7 @@
 #include "common/base/number.h"
 #include "common/cli/cli_help.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -94,6 +95,19 @@ option_name(const struct cli_opt *o, char *buf, size_t cap)
 	return buf;
 }
 
+/* Of a number with a unit, say that it has none. */
+static int
+take_number(const struct cli_opt *o, void *at, const char *arg, struct err *e)
+{
+	size_t digits = strspn(arg, "0123456789");
+
+	if (number_uint(arg, o->min, o->max, at, e) == 0)
+		return 0;
+	if (digits > 0 && isalpha((unsigned char)arg[digits]))
+		err_add(e, "it is written without a unit, and --help says what it counts");
+	return -1;
+}
+
 static int
 set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
 {
@@ -102,7 +116,7 @@ set_option(const struct cli_opt *o, void *at, const char *arg, struct err *e)
 		*(bool *)at = true;
 		return 0;
 	case CLI_UINT:
-		return number_uint(arg, o->min, o->max, at, e);
+		return take_number(o, at, arg, e);
 	case CLI_INT:
 		return number_int(arg, (int64_t)o->min, (int64_t)o->max, at, e);
 	case CLI_SIZE:

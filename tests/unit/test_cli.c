@@ -149,7 +149,6 @@ test_numbers(void)
 	T_CHECK(number_size("3GiB", 0, UINT64_MAX, &v, &e) == 0);
 	T_CHECK(v == 3ull << 30);
 	T_CHECK(number_size("99999999T", 0, UINT64_MAX, &v, &e) == -1);
-	T_CHECK(number_size("1q", 0, UINT64_MAX, &v, &e) == -1);
 	T_CHECK(number_rate("60M", 0, UINT64_MAX, &v, &e) == 0);
 	T_CHECK(v == 60000000);
 	T_CHECK(number_int("-2", -2, 2, &i, &e) == 0);
@@ -160,6 +159,54 @@ test_numbers(void)
 	T_CHECK(strcmp(number_hex("x", 0, buf), "") == 0);
 	T_CHECK(strcmp(human_bytes(999, buf, sizeof buf), "999 B") == 0);
 	T_CHECK(strcmp(human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
+}
+
+/* Whoever writes a unit that is none here is told those that are. */
+static void
+test_units(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes, bits; /* 0: it is no size, or no rate */
+	} all[] = { { "100", 100, 100 }, { "100M", 100 << 20, 100000000 },
+		{ "100m", 100 << 20, 100000000 }, { "100 M", 100 << 20, 100000000 },
+		{ "100MB", 100 << 20, 0 }, { "100 MB", 100 << 20, 0 }, { "100MiB", 100 << 20, 0 },
+		{ "100B", 100, 0 }, { "100Mbit/s", 0, 100000000 }, { "100 Mbit", 0, 100000000 },
+		{ "100bps", 0, 100 }, { "1q", 0, 0 }, { "1MBq", 0, 0 }, { "1 ", 1, 1 } };
+	uint64_t v;
+	struct err e;
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		bool size = number_size(all[i].text, 1, UINT64_MAX, &v, &e) == 0;
+		T_CHECK(size == (all[i].bytes != 0));
+		T_CHECK(size ? v == all[i].bytes : strstr(e.text, "no unit here: sizes are in bytes") != NULL);
+		bool rate = number_rate(all[i].text, 1, UINT64_MAX, &v, &e) == 0;
+		T_CHECK(rate == (all[i].bits != 0));
+		T_CHECK(rate ? v == all[i].bits : strstr(e.text, "1 MB/s are 8M") != NULL);
+	}
+	T_CHECK(number_rate("100MB", 1, UINT64_MAX, &v, &e) == -1);
+	T_CHECK(strncmp(e.text, "\"100MB\": \"MB\" is no unit here:", 30) == 0);
+}
+
+/* What is added is there, however long the sentence was. */
+static void
+test_added(void)
+{
+	struct err e;
+	char long_one[600];
+
+	err_set(&e, ERR_CANCELLED, "interrupted");
+	T_CHECK(err_add(&e, "%s was made", "no image") == -1 && e.kind == ERR_CANCELLED);
+	T_CHECK(strcmp(e.text, "interrupted; no image was made") == 0);
+	memset(long_one, 'x', sizeof long_one - 1);
+	long_one[sizeof long_one - 1] = '\0';
+	err_set(&e, ERR_IO, "%s", long_one);
+	err_add(&e, "the target is incomplete");
+	size_t n = strlen(e.text);
+	T_CHECK(n == sizeof e.text - 1);
+	T_CHECK(strcmp(e.text + n - 27, "x; the target is incomplete") == 0);
+	err_add(&e, "%s", long_one);
+	T_CHECK(strlen(e.text) == sizeof e.text - 1);
 }
 
 static void
@@ -203,6 +250,8 @@ main(void)
 	test_parse();
 	test_nearest();
 	test_numbers();
+	test_units();
+	test_added();
 	test_seconds();
 	return t_done();
 }
