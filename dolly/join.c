@@ -34,21 +34,17 @@ on_progress(void *arg, uint64_t done, uint64_t total)
 static void
 on_warning(void *arg, const char *sentence)
 {
-	struct joining *j = arg;
-
-	progress_clear(&j->progress);
+	(void)arg;
 	cli_warn(sentence);
 }
 
 static void
 on_sentence(void *arg, const char *sentence)
 {
-	struct joining *j = arg;
+	const struct joining *j = arg;
 
-	if (j->o->quiet)
-		return;
-	progress_clear(&j->progress);
-	cli_tell(sentence);
+	if (!j->o->quiet)
+		cli_tell(sentence);
 }
 
 static int

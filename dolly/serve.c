@@ -75,8 +75,6 @@ may_tell(struct serving *s)
 	unsigned left_out;
 	bool may = limiter_may(&s->lines, clock_us(), LINES_US, LINES_MAX, &left_out);
 
-	if (may)
-		progress_clear(&s->progress);
 	if (left_out > 0)
 		say_text(stderr, "dolly: %u lines about nodes were left out\n", left_out);
 	return may;

@@ -27,9 +27,7 @@ on_progress(void *arg, uint64_t done, uint64_t total)
 static void
 on_sentence(void *arg, const char *sentence)
 {
-	const struct opts *o = arg;
-
-	progress_clear(&o->progress);
+	(void)arg;
 	cli_warn(sentence);
 }
 

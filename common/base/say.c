@@ -1,8 +1,9 @@
-/* say.c: the one place through which reports, warnings and errors reach a terminal.  All
- * programs and libraries call say_text(), in any thread. */
+/* say.c: the one place through which reports, warnings, errors and lines of progress reach a
+ * terminal.  All programs and libraries call say_text(), in any thread. */
 #include "common/base/say.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,35 @@
 #include "common/base/plain.h"
 
 enum { USUAL_BYTES = 1024 };
+
+/* A line stands on the terminal, and the cursor is behind it.  It changes while stderr is
+ * locked. */
+static atomic_bool stands;
+
+const char *
+say_line_clearing(void)
+{
+	return stands ? "\r\033[K" : "";
+}
+
+void
+say_line_clear(void)
+{
+	flockfile(stderr);
+	if (stands)
+		fputs(say_line_clearing(), stderr);
+	stands = false;
+	funlockfile(stderr);
+}
+
+void
+say_line(const char *text)
+{
+	flockfile(stderr);
+	fprintf(stderr, "\r%s\033[K", text);
+	stands = true;
+	funlockfile(stderr);
+}
 
 /* Formats the text and returns it; *len is its length, and *own must be freed.  When there
  * is no memory for a long text, its beginning is returned, which ends in "...". */
@@ -49,6 +79,9 @@ say_text(FILE *to, const char *fmt, ...)
 	len = plain_bytes(text, len - ends);
 	if (ends)
 		text[len++] = '\n';
+	flockfile(to);
+	say_line_clear();
 	fwrite(text, 1, len, to);
+	funlockfile(to);
 	free(own);
 }

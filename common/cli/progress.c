@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/number.h"
+#include "common/base/say.h"
 #include "common/cli/cli.h"
 
 /* A person sees a line move that changes ten times a second; a program that reads lines needs fewer. */
@@ -26,20 +27,21 @@ progress_begin(struct progress *p, const char *what, uint64_t total, int fd, int
 static void
 terminal_line(const struct progress *p, uint64_t done, uint64_t now)
 {
-	char bytes[32], rate[32];
+	char bytes[32], rate[32], line[200];
 	double s = (double)(now - p->started_us) / 1e6;
 	uint64_t per_s = s > 0 ? (uint64_t)((double)done / s) : 0;
 
 	human_bytes(done, bytes, sizeof bytes);
 	human_bytes(per_s, rate, sizeof rate);
 	if (p->total == 0) {
-		fprintf(stderr, "\r%s: %s, %s/s \033[K", p->what, bytes, rate);
+		snprintf(line, sizeof line, "%s: %s, %s/s ", p->what, bytes, rate);
+		say_line(line);
 		return;
 	}
 	uint64_t left = per_s > 0 && done < p->total ? (p->total - done) / per_s : 0;
-	fprintf(stderr,
-	    "\r%s: %3.0f %%  %s, %s/s, %" PRIu64 ":%02" PRIu64 " left \033[K", p->what,
-	    100.0 * (double)done / (double)p->total, bytes, rate, left / 60, left % 60);
+	snprintf(line, sizeof line, "%s: %3.0f %%  %s, %s/s, %" PRIu64 ":%02" PRIu64 " left ",
+	    p->what, 100.0 * (double)done / (double)p->total, bytes, rate, left / 60, left % 60);
+	say_line(line);
 }
 
 static void
@@ -71,19 +73,12 @@ progress_total(struct progress *p, uint64_t total)
 }
 
 void
-progress_clear(const struct progress *p)
-{
-	if (p->shown && p->fd < 0)
-		fputs("\r\033[K", stderr);
-}
-
-void
 progress_end(struct progress *p, uint64_t done)
 {
 	if (!p->shown)
 		return;
 	show(p, done, clock_us());
 	if (p->fd < 0)
-		fputs("\r\033[K", stderr); /* the summary takes its place */
+		say_line_clear(); /* the summary takes its place */
 	p->shown = 0;
 }

@@ -1,6 +1,7 @@
 /* progress.h: one line on the terminal that says how far a long run is.
  *
- * The line is shown only when stderr is a terminal, at most ten times a second.  With
+ * The line is shown only when stderr is a terminal, at most ten times a second, and a sentence
+ * that is printed meanwhile takes its place (say.h).  With
  * --progress=FD, plain lines "DONE TOTAL\n" (bytes) are written to that descriptor instead,
  * once a second at most and at the end.  A struct progress is used by one thread at a time.
  */
@@ -25,8 +26,6 @@ void progress_begin(
 void progress_at(struct progress *, uint64_t done);
 /* Set the total, in bytes, when it becomes known after progress_begin(). */
 void progress_total(struct progress *, uint64_t total);
-/* Remove the line from the terminal, because a sentence is about to be written to stderr. */
-void progress_clear(const struct progress *);
 /* The run has ended: print the last line, or remove it from the terminal. */
 void progress_end(struct progress *, uint64_t done);
 
