@@ -31,8 +31,8 @@ int same_sink_add(struct same_sink *, struct range bytes, struct err *);
  * ranges may lie partly or wholly beyond the device.  ERR_NOMEM. */
 int same_sink_add_all_but(struct same_sink *, const struct rangeset *changed_bytes, struct err *);
 
-struct change_job {
 /* What a source of change is opened for.  All strings are borrowed. */
+struct change_job {
 	const char *args;    /* behind "KIND:"; "" when there is nothing */
 	const char *device;  /* as the user names it */
 	struct disk *disk;   /* the device, for reading */

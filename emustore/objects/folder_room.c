@@ -170,7 +170,9 @@ folder_lock(struct objects *o, bool wait, struct err *e)
 		    f->dir);
 	f->lock_fd = folder_open_file(f, "lock", O_RDWR | O_CREAT, e);
 	if (f->lock_fd < 0)
-		return -1;
+		return e->os != EACCES
+		           ? -1
+		           : err_add(e, "only who may write this file may change the store");
 	if (wait)
 		return lock_wait(f->lock_fd, e) == 0 ? 0 : err_ctx(e, "%s/lock", f->dir);
 	int got = lock_try(f->lock_fd, false);

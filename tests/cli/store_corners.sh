@@ -187,7 +187,7 @@ reader_without_rights() {
 	}
 	readers
 	status 1 nobody "$BIN/emustore" -q put c "$T/d2.ndz"
-	says "Permission denied"
+	says "lock: Permission denied; only who may write this file may change the store"
 	echo "== beside a writer"
 	mkfifo "$T/slow"; es -q put slow - < "$T/slow" & local writer=$!
 	exec 9> "$T/slow"; head -c 1000000 "$T/d2.ndz" >&9
