@@ -186,7 +186,7 @@ help:
 	@echo "make check-vm      machines that boot from the network, load, capture and boot again (root, QEMU); MACHINES=\"path dsync\""
 	@echo "make check-s3      stores in a bucket, with a real S3 server"
 	@echo "make check-web     the controller's page in headless Chromium (root)"
-	@echo "make pictures      those of the controller's page in docs/pictures, from such a run (root)"
+	@echo "make pictures      docs/pictures anew, from such a run (root); those of docs/measured: make plots"
 	@echo "make soak          COUNT=1000 sessions of the controller in a row, with everything that can go wrong in a lab (root)"
 	@echo "make check-arch    on arm64 and s390x, which is big-endian, under QEMU; ARCHES=s390x"
 	@echo "make check-long    hundreds of seeds and thousands of faults: a night; PARTS=neighbours SEEDS=23 FROM=1 (tests/long)"
@@ -258,11 +258,11 @@ check-web:
 	@scripts/deps build check web || echo "check-web: going on with what is here" >&2
 	@$(MAKE) --no-print-directory all $(JSON) $(SAME)
 	@BIN=$(abspath $(BIN)) B=$(abspath $(B)) LOG=$(abspath $(B))/log-web SCRIPTS=web LIMIT=2000 JOBS=1 PICTURES=$(abspath build/web) tests/run $(or $(PAGES:%=web/%),web/)
-# The documents' pictures of the page; needs root.
+# All pictures of docs/pictures, which the page's test takes of the programs as they are; needs root.
 .PHONY: pictures
 pictures: PAGES = page
 pictures: check-web
-	@cp build/web/load.png build/web/capture.png docs/pictures
+	@cp $(patsubst docs/pictures/%,build/web/%,$(wildcard docs/pictures/*)) docs/pictures
 # COUNT sessions of the controller in a row, with everything that can go wrong in a lab; needs root.
 COUNT ?= 1000
 soak:

@@ -2,6 +2,7 @@
 switched off and an image; a load takes some 40 seconds."""
 import json, os, socket, subprocess, time, urllib.error, urllib.request
 from browser import Browser, Keys, check, done
+from look import look
 
 T, URL = os.environ["T"], os.environ["URL"]
 TOKEN = open(os.environ["STATE"] + "/token").readline().split()[1]
@@ -33,7 +34,9 @@ def before_anything(b):
     print("== before anything")
     b.until("the page is live", lambda: b.text("link") == "live")
     check("it says that nothing runs", "No session runs." in b.text("nothing"), b.text("nothing"))
+    look(b, "idle")
     b.go("#/nodes")
+    look(b, "nodes")
     check("all nodes are there, idle", [r[:2] for r in b.rows()] == [[f"node{i}", "idle"] for i in range(1, 7)], b.rows())
     b.go("#/images")
     images = b.run("return [...document.querySelectorAll('#images tbody tr')].map(r => r.cells[0].textContent)")
@@ -61,7 +64,7 @@ def start_needs_a_token(b):
     check("nothing has begun", sessions() == [], sessions())
     b.type("start-nodes", "node[1-6]")
     check("and not of what is there instead", b.text("start-said") == "", b.text("start-said"))
-    b.picture("start")
+    look(b, "start")
     b.click("start-ok")
     b.until("the session is shown", lambda: b.text("ses-title") == "lab.ndz" and "running" in b.text("ses-state"))
     check("there is one", len(sessions()) == 1, sessions())
@@ -86,17 +89,12 @@ def it_is_seen(b):
     check("the map has cells that were sent and others that were not", drawn >= 2, drawn)
     curve = b.run("return document.querySelector('#rate .curve').getAttribute('d').split('L').length")
     check("the curve of the rate has points", curve >= 3, curve)
-    for width, height, dark, name in ((1280, 900, False, "load"), (1280, 900, True, "load-dark"), (390, 844, False, "phone"), (390, 844, True, "phone-dark")):
-        b.size(width, height)
-        b.dark(dark)
-        time.sleep(0.7)
-        b.picture(name)
-        check(f"{name}: no sideways scroll", b.wide() <= 0, b.wide())
+    look(b, "load")
+    b.size(390, 844)
     for view in ("#/nodes", "#/images", "#/history", "#/node/node1", "#/"):
         b.go(view)
         check(f"{view} on a phone: no sideways scroll", b.wide() <= 0, b.wide())
     b.size(1280, 900)
-    b.dark(False)
 
 
 def stop_needs_a_token(b):
@@ -137,10 +135,10 @@ def the_end(b):
     check("it says why", "not loaded" in b.rows()[0][3] or "exit status" in b.rows()[0][3], b.rows()[0])
     b.until("the session has ended", lambda: "failed" in b.text("ses-state"))
     check("five of six are deployed", percent(b) == 83, percent(b))
-    b.picture("ended")
+    look(b, "failed")
     b.go("#/history")
     b.until("history has it", lambda: "lab.ndz" in b.text("history") and "5 of 6" in b.text("history"))
-    b.picture("history")
+    look(b, "history")
 
 
 def capture(b):
@@ -158,17 +156,13 @@ def capture(b):
     b.click("capture-ok")
     b.until("the session is shown", lambda: b.text("ses-title") == "made.ndz" and "capturing" in b.text("ses-sub"))
     b.until("the node is captured", lambda: [r[1] for r in b.rows()] == ["capturing"])
-    b.size(1180, 860)
     b.until("it comes to 40 %", lambda: percent(b) >= 40)
     check("the rate is the node's", "bit/s" in b.text("rate-words"), b.text("rate-words"))
     check("no map of what was sent", not b.run("return document.getElementById('fig-map').offsetParent"))
     b.until("the node says how far it is", lambda: "% of sda is read" in b.rows()[0][3])
     now = sessions()[0]
     check("and what is left takes time", now.get("seconds_left", 0) > 0 and now["rate_bits_per_s"] > 0, now)
-    b.picture("capture")
-    b.size(390, 844)
-    check("no sideways scroll on a phone", b.wide() <= 0, b.wide())
-    b.size(1280, 900)
+    look(b, "capture")
     open(T + "/machines/node1/go", "w").close()
     b.until("it has ended", lambda: "done" in b.text("ses-state"))
     check("all of it is captured", percent(b) == 100, percent(b))

@@ -1,7 +1,8 @@
 """What tests/web/stream.sh asserts in the browser.  A controller runs, with three nodes that are
 switched off and an image that takes 50 seconds to send."""
-import os, time
+import os
 from browser import Browser, check, done
+from look import look
 
 TOKEN = open(os.environ["STATE"] + "/token").readline().split()[1]
 
@@ -29,15 +30,10 @@ def usable(b):
     facts = {k.lower(): v for k, v in facts.items()}
     check("three are usable, and none is done", facts.get("nodes usable") == "3 of 3" and facts.get("nodes done") == "0 of 3", facts)
     b.until("each says how much is there", lambda: all("% of sda is there" in r[3] for r in b.rows()))
-    b.picture("stream")
+    look(b, "stream")
     b.click("ses-stop")
     check("who stops it would hear what becomes of those systems", "On 3 nodes a system runs already" in b.text("stop-what"), b.text("stop-what"))
     b.run("document.querySelector('#d-stop [data-close]').click()")
-    b.size(390, 844)
-    time.sleep(0.7)
-    b.picture("stream-phone")
-    check("a phone needs no sideways scroll", b.wide() <= 0, b.wide())
-    b.size(1280, 900)
     b.go("#/node/node1")
     check("a node says when it was usable", "Usable" in b.text("node-facts") and "Done" not in b.text("node-facts"), b.text("node-facts"))
     b.go("#/")
