@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/number.h"
 #include "common/base/test_times.h"
 #include "common/cli/failure.h"
+#include "common/cli/terminal.h"
 #include "frisbeed/addresses.h"
 #include "frisbeed/relay/fetch.h"
 #include "frisbeed/report.h"
@@ -135,7 +135,7 @@ watch(struct whole *d)
 	struct pollfd fd = { .fd = serve_fd(d->all.serve), .events = POLLIN };
 
 	/* Sessions that share a rate share the terminal, too. */
-	d->table = isatty(STDERR_FILENO) && !d->opts->quiet && !d->opts->debug &&
+	d->table = terminal_draws() && !d->opts->quiet && !d->opts->debug &&
 	           d->opts->share_file == NULL;
 	d->line_us = clock_us() + LINES_EVERY_US;
 	if (d->table)

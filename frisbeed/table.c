@@ -3,13 +3,10 @@
 #include "frisbeed/table.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -17,13 +14,10 @@
 #include "common/base/plain.h"
 #include "common/base/say.h"
 #include "common/cli/cli.h"
+#include "common/cli/terminal.h"
 #include "common/wire/addr.h"
 
-enum {
-	ROWS_DEFAULT = 24,
-	COLUMNS_DEFAULT = 80,
-	LINE_MAX_BYTES = 512,
-};
+enum { LINE_MAX_BYTES = 512 };
 
 /* Lines of the table that are on the terminal.  It is used between log_hold() and
  * log_release(). */
@@ -54,23 +48,18 @@ table_end(void)
 }
 
 static void __attribute__((format(printf, 2, 3)))
-line(const struct winsize *w, const char *fmt, ...)
+line(const struct terminal_size *w, const char *fmt, ...)
 {
 	char text[LINE_MAX_BYTES];
-	size_t room = w->ws_col - 1u, at = 0, n;
-	uint32_t code;
 	va_list ap;
 
-	if (drawn + 1 >= w->ws_row)
+	if (drawn + 1 >= w->rows)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	size_t len = strlen(plain_text(text));
-	/* A line that is too long is cut between characters. */
-	while ((n = plain_char(text + at, len - at, &code)) > 0 && at + n <= room)
-		at += n;
-	say_text(stderr, "%.*s\n", (int)at, text);
+	size_t fits = terminal_fit(plain_text(text), w->columns - 1);
+	say_text(stderr, "%.*s\n", (int)fits, text);
 	drawn++;
 }
 
@@ -97,20 +86,10 @@ by_trouble(const void *va, const void *vb)
 }
 
 static void
-put_left(double seconds, char *buf, size_t cap)
-{
-	if (seconds > 0)
-		snprintf(buf, cap, "%.0f:%02.0f left", floor(seconds / 60),
-		    floor(fmod(seconds, 60)));
-	else
-		buf[0] = '\0';
-}
-
-static void
-draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint64_t sent)
+draw_client(const struct terminal_size *w, const struct seen *c, uint64_t now_us, uint64_t sent)
 {
 	const struct client_row *r = &c->row;
-	char text[ADDR_TEXT_MAX], name[32], done[8] = "-", rate[32] = "", left[32] = "";
+	char text[ADDR_TEXT_MAX], name[32], done[8] = "-", bytes[32], rate[40] = "", left[32] = "";
 	bool aside = c->doing == CLIENT_DOING_ASIDE;
 	/* The client may have been heard after the time was taken. */
 	double silent = now_us > r->heard_us ? (double)(now_us - r->heard_us) / 1e6 : 0;
@@ -118,21 +97,22 @@ draw_client(const struct winsize *w, const struct seen *c, uint64_t now_us, uint
 	snprintf(name, sizeof name, r->port != 0 ? "%s:%u" : "%s", addr_text(r->ip, text),
 	    r->port);
 	if (r->of != 0) {
-		snprintf(done, sizeof done, "%u%%",
+		double seconds = client_row_seconds_left(r);
+		uint64_t per_s = (uint64_t)(client_row_rate(r) * WIRE_BLOCK_BYTES);
+		snprintf(done, sizeof done, "%u %%",
 		    (unsigned)(100 * r->blocks / r->of) % 1000);
-		human_bytes((uint64_t)(client_row_rate(r) * WIRE_BLOCK_BYTES), rate,
-		    sizeof rate - 2);
-		put_left(client_row_seconds_left(r), left, sizeof left);
+		snprintf(rate, sizeof rate, "%s/s", human_bytes(per_s, bytes, sizeof bytes));
+		if (seconds > 0)
+			human_left((uint64_t)seconds, left, sizeof left);
 	}
-	line(w, "    %-21s %-9s %5s  %8s%s  %-11s %s %5.1f%%  heard %.0f s ago", name,
-	    client_doing_name(c->doing), done, rate, rate[0] != '\0' ? "/s" : "", left,
-	    aside ? "gets" : "loss",
+	line(w, "    %-21s %-9s %5s  %10s  %-11s %s %5.1f %%  heard %.0f s ago", name,
+	    client_doing_name(c->doing), done, rate, left, aside ? "gets" : "loss",
 	    100 * (aside ? r->share_received : client_row_loss(r, sent)), silent);
 }
 
 /* Prints how many clients of each kind have no room on the terminal. */
 static void
-draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
+draw_rest(const struct terminal_size *w, const struct seen *c, uint32_t n)
 {
 	uint32_t count[CLIENT_DOING_DONE + 1] = { 0 };
 	char text[LINE_MAX_BYTES] = "";
@@ -149,7 +129,7 @@ draw_rest(const struct winsize *w, const struct seen *c, uint32_t n)
 }
 
 static void
-draw_clients(const struct winsize *w, struct serve *serve, const struct session_view *s,
+draw_clients(const struct terminal_size *w, struct serve *serve, const struct session_view *s,
     unsigned room)
 {
 	struct client_row *rows = calloc(SESSION_CLIENT_ROWS, sizeof *rows);
@@ -173,7 +153,7 @@ draw_clients(const struct winsize *w, struct serve *serve, const struct session_
 }
 
 static void
-draw_session(const struct winsize *w, struct serve *serve, const struct session_view *s,
+draw_session(const struct terminal_size *w, struct serve *serve, const struct session_view *s,
     unsigned room)
 {
 	const struct serve_stats *st = &s->stats;
@@ -193,16 +173,13 @@ draw_session(const struct winsize *w, struct serve *serve, const struct session_
 void
 table_draw(const struct session_views *all)
 {
-	struct winsize w = { 0 };
+	const struct terminal_size w = terminal_size();
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0 || w.ws_col == 0)
-		w = (struct winsize){ .ws_row = ROWS_DEFAULT,
-			.ws_col = COLUMNS_DEFAULT };
 	log_hold();
 	erase();
 	/* The sessions share the lines; the last one of the terminal stays empty. */
 	for (unsigned i = 0; i < all->n; i++) {
-		unsigned each = (w.ws_row - 1u - drawn) / (all->n - i);
+		unsigned each = (w.rows - 1u - drawn) / (all->n - i);
 		draw_session(&w, all->serve, &all->session[i], each > 1 ? each - 1 : 0);
 	}
 	fflush(stderr);

@@ -215,3 +215,16 @@ human_time(uint64_t seconds, char *buf, size_t cap)
 		snprintf(buf, cap, "?");
 	return buf;
 }
+
+const char *
+human_left(uint64_t seconds, char *buf, size_t cap)
+{
+	uint64_t hours = seconds / 3600;
+	unsigned minutes = (unsigned)(seconds / 60 % 60), s = (unsigned)(seconds % 60);
+
+	if (hours > 0)
+		snprintf(buf, cap, "%" PRIu64 ":%02u:%02u left", hours, minutes, s);
+	else
+		snprintf(buf, cap, "%u:%02u left", minutes, s);
+	return buf;
+}

@@ -35,5 +35,8 @@ const char *human_bytes(uint64_t bytes, char *buf, size_t cap);
 /* Write seconds since 1970 into buf as "2026-11-21 11:18:34 UTC", or "?" for a number that
  * is no time.  Returns buf. */
 const char *human_time(uint64_t seconds, char *buf, size_t cap);
+/* Write the time that is left for people into buf: "0:41 left", "12:07 left", "1:04:00 left".
+ * Returns buf. */
+const char *human_left(uint64_t seconds, char *buf, size_t cap);
 
 #endif /* COMMON_BASE_NUMBER_H */

@@ -1,6 +1,7 @@
-/* progress.h: one line on the terminal that says how far a long run is.
+/* progress.h: one line on the terminal that says how far a long run is:
+ * "imagezip:  41 %  1.5 GB, 340 MB/s, 0:41 left", cut to the terminal's width.
  *
- * The line is shown only when stderr is a terminal, at most ten times a second, and a sentence
+ * The line is shown only on a terminal that draws, at most ten times a second, and a sentence
  * that is printed meanwhile takes its place (say.h).  With
  * --progress=FD, plain lines "DONE TOTAL\n" (bytes) are written to that descriptor instead,
  * once a second at most and at the end.  A struct progress is used by one thread at a time.
@@ -26,7 +27,14 @@ void progress_begin(
 void progress_at(struct progress *, uint64_t done);
 /* Set the total, in bytes, when it becomes known after progress_begin(). */
 void progress_total(struct progress *, uint64_t total);
-/* The run has ended: print the last line, or remove it from the terminal. */
+/* progress_total() and progress_at(), for functions that tell how far they are: `progress` is a
+ * struct progress. */
+void progress_of(void *progress, uint64_t done, uint64_t total);
+/* The run has ended: print the last line to the descriptor, or remove it from the terminal. */
 void progress_end(struct progress *, uint64_t done);
+
+/* For programs whose progress is none of bytes: put this line onto the terminal, in the place of
+ * the one that stands there.  Nothing where stderr is no terminal that draws. */
+void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* COMMON_CLI_PROGRESS_H */

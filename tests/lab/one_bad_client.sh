@@ -67,6 +67,6 @@ stranger 40 load
 python3 tests/helpers/harmless.py run "$T/table" "set aside" \
 	ip netns exec "${LAB}s" "$BIN/frisbeed" -m $GROUP -p $PORT -W 8M -D "$T/disk.ndz" & SERVER=$!; PIDS+=($SERVER)
 wait $SERVER; stop_stranger
-check "in its row" grep -qE "^    10.9.0.17 +set aside .* gets +[0-9.]+%" "$T/table"
+check "in its row" grep -qE "^    10.9.0.17 +set aside .* gets +[0-9.]+ %" "$T/table"
 kill "${LOADS[@]}" 2> /dev/null
 finish

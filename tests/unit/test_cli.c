@@ -159,6 +159,9 @@ test_numbers(void)
 	T_CHECK(strcmp(number_hex("x", 0, buf), "") == 0);
 	T_CHECK(strcmp(human_bytes(999, buf, sizeof buf), "999 B") == 0);
 	T_CHECK(strcmp(human_bytes(1500000, buf, sizeof buf), "1.5 MB") == 0);
+	T_CHECK(strcmp(human_left(0, buf, sizeof buf), "0:00 left") == 0);
+	T_CHECK(strcmp(human_left(3599, buf, sizeof buf), "59:59 left") == 0);
+	T_CHECK(strcmp(human_left(3 * 3600 + 61, buf, sizeof buf), "3:01:01 left") == 0);
 }
 
 /* Whoever writes a unit that is none here is told those that are. */

@@ -160,6 +160,7 @@ show_whole(const struct opts *o, const struct jtree *s, struct err *e)
 			failure_told(e);
 	} else if (!o->quiet) {
 		show_end(s);
+		fflush(stdout); /* the sentence of a failure comes behind it */
 	}
 	return rc;
 }

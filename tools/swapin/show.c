@@ -3,16 +3,18 @@
 #include "tools/swapin/show.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/base/test_times.h"
+#include "common/cli/progress.h"
 
 /* Nodes that do not boot are named after BOOT_S seconds, and each BOOT_AGAIN_S from then on. */
-enum { BOOT_S = 30, BOOT_AGAIN_S = 60, NAMES_MAX = 8 };
+enum { BOOT_S = 30, BOOT_AGAIN_S = 60, NAMES_MAX = 8, NODES_BYTES = 300 };
 
 static const char *const phases[] = { "booting", "loading", "personalising", "capturing", "verifying", "streaming", "usable", "rebooting", NULL };
 
@@ -59,28 +61,45 @@ has_moved(const struct jtree *session, const struct jtree *node, const struct jt
 		   strcmp(words, text(was, "last_words")) != 0);
 }
 
-/* The line of progress of a capture. */
-static void
-show_capture(const struct jtree *s)
+/* ", 0:41 left", or nothing while that is not known. */
+static const char *
+left_text(const struct jtree *s, char *buf, size_t cap)
 {
-	const struct jtree *node = jtree_at(jtree_get(s, "members"), 0);
+	char left[32];
+	double seconds = jtree_number(jtree_get(s, "seconds_left"), -1);
 
-	say_text(stderr, "\r%s: %s, %.0f %% captured, %.1f Mbit/s   ", text(node, "name"),
-	    text(node, "phase"),
-	    number(s, "progress") * 100, number(s, "rate_bits_per_s") / 1e6);
+	buf[0] = '\0';
+	if (seconds >= 0 && seconds < INT32_MAX)
+		snprintf(buf, cap, ", %s", human_left((uint64_t)seconds, left, sizeof left));
+	return buf;
 }
 
+/* What the progress line says of the nodes. */
+static void
+nodes_text(const struct jtree *s, char *buf, size_t cap)
+{
+	const struct jtree *n = jtree_get(s, "nodes"), *node = jtree_at(jtree_get(s, "members"), 0);
+
+	if (jtree_true(jtree_get(s, "capture")))
+		snprintf(buf, cap, "%s: %s", text(node, "name"), text(node, "phase"));
+	else if (jtree_true(jtree_get(s, "stream")))
+		snprintf(buf, cap, "%.0f usable, %.0f of %.0f nodes done",
+		    number(n, "usable") + number(n, "done"), number(n, "done"), number(n, "total"));
+	else
+		snprintf(buf, cap, "%.0f of %.0f nodes done", number(n, "done"), number(n, "total"));
+}
+
+/* A session that captures has no server; its rate is that of its node. */
 static void
 show_progress(const struct jtree *s)
 {
-	const struct jtree *n = jtree_get(s, "nodes");
-	char usable[40] = "";
+	bool captures = jtree_true(jtree_get(s, "capture"));
+	double bits = number(captures ? s : jtree_get(s, "server"), "rate_bits_per_s");
+	char nodes[NODES_BYTES], left[40];
 
-	if (jtree_true(jtree_get(s, "stream")))
-		snprintf(usable, sizeof usable, "%.0f usable, ", number(n, "usable") + number(n, "done"));
-	say_text(stderr, "\r%s%.0f of %.0f nodes done, %.0f %% loaded, %.1f Mbit/s   ",
-	    usable, number(n, "done"), number(n, "total"),
-	    number(s, "progress") * 100, number(jtree_get(s, "server"), "rate_bits_per_s") / 1e6);
+	nodes_text(s, nodes, sizeof nodes);
+	progress_line("swapin: %3.0f %%  %s, %.1f Mbit/s%s", floor(number(s, "progress") * 100),
+	    nodes, bits / 1e6, left_text(s, left, sizeof left));
 }
 
 void
@@ -97,12 +116,7 @@ show_news(const struct jtree *s, const struct jtree *before)
 		    "name"), text(node, "phase"),
 		    words[0] != '\0' ? ": " : "", words);
 	}
-	if (!isatty(STDERR_FILENO))
-		return;
-	if (jtree_true(jtree_get(s, "capture")))
-		show_capture(s);
-	else
-		show_progress(s);
+	show_progress(s);
 }
 
 void
@@ -185,8 +199,6 @@ show_end(const struct jtree *s)
 {
 	const struct jtree *n = jtree_get(s, "nodes"), *p = jtree_get(s, "phases");
 
-	if (isatty(STDERR_FILENO))
-		say_text(stderr, "\r%60s\r", "");
 	show_failures(s);
 	if (jtree_true(jtree_get(s, "capture")))
 		say_text(stdout, "session %.0f: %s: %s of the disk of %s in %.1f s\n",
