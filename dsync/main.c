@@ -11,6 +11,7 @@
 #include "common/base/say.h"
 #include "common/base/timed.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "dsync/change/find.h"
 #include "dsync/options.h"
 #include "dsync/report.h"
@@ -170,6 +171,20 @@ act_on_pair(struct options *o, struct err *e)
 	}
 }
 
+/* What runs on has a log instead of a progress line. */
+static int
+act_with_progress(struct options *o, struct err *e)
+{
+	struct progress bar;
+
+	progress_begin(&bar, "dsync", 0, -1, o->quiet || o->json || o->command == DSYNC_RUN);
+	o->pair.from.progress = progress_of;
+	o->pair.from.progress_arg = &bar;
+	int rc = act_on_pair(o, e);
+	progress_end(&bar, 0);
+	return rc;
+}
+
 static int
 act(void *options, char **operands, int n, struct err *e)
 {
@@ -183,7 +198,7 @@ act(void *options, char **operands, int n, struct err *e)
 	case DSYNC_START: return begin_tracking(o, e);
 	case DSYNC_STOP:
 	case DSYNC_UNTRACK: return end_tracking(o, e);
-	default: return act_on_pair(o, e);
+	default: return act_with_progress(o, e);
 	}
 }
 

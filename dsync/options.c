@@ -89,7 +89,7 @@ static const struct cli_opt opts[] = {
 	    "track: the size of the blocks in which changes are noted (64k)", CLI_SIZE,
 	    AT(track.block_bytes), 4096, STREAM_BLOCK_MAX, NULL },
 	FLAG(OPT_FORCE, "force", "init, track: replace whatever the copy, or META, holds", force),
-	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_JSON, "json", "print JSON; run: print each object on one line", json),
 	{ 0 },
 };

@@ -29,7 +29,7 @@ const struct cli_opt rewrite_opts[] = {
 	FLAG('D', "no-sync", "do not wait until the image has reached the disk",
 	    no_sync),
 	FLAG(320, "force", "write even to a terminal, a disk, or over any file", force),
-	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(321, "json", "print the summary as JSON", json),
 	{ 0 },
 };

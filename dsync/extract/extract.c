@@ -31,6 +31,7 @@ struct work {
 	bool refines;     /* digests of what is sent are kept */
 	struct fine fine; /* then */
 	bool narrowed;    /* of what the source of change names, only what differs is sent */
+	uint64_t sent_bytes; /* of what has changed */
 	struct consistency consistency;
 	struct base lost; /* a state that the kind has kept, and that could not be remembered */
 	bool is_lost;     /* there is such a state */
@@ -277,7 +278,11 @@ static int
 tell_sent(void *arg, struct range bytes, const void *data, struct err *e)
 {
 	struct work *w = arg;
+	const struct extract_config *cfg = w->st.cfg;
 
+	w->sent_bytes += bytes.len;
+	if (cfg->progress != NULL)
+		cfg->progress(cfg->progress_arg, w->sent_bytes, w->report->changed_bytes);
 	if (w->refines && hashes_sent(&w->fine.next, bytes, data, e) != 0 && !does_without(w, e))
 		return -1;
 	return w->st.kind->sent != NULL ? w->st.kind->sent(w->self, bytes, data, e) : 0;

@@ -43,6 +43,10 @@ struct extract_config {
 	bool used; /* of everything, send as zeros what no filesystem uses, if that is known */
 	uint64_t jobs;           /* threads that read; 0: chosen by the kind of disk */
 	uint64_t bytes_per_second; /* of the stream, at most; 0: no limit */
+	/* Called with the bytes of the device that were sent, or by pair_verify() compared, and how many
+	 * there are, in the thread that called.  NULL: nobody wants to know. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
 };
 
 struct extract_report {

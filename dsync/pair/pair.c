@@ -99,6 +99,7 @@ pair_sync(struct pair *p, bool full, struct pair_report *r, struct err *e)
 }
 
 struct verify {
+	const struct extract_config *from;
 	struct disk *disk;
 	struct uncached *uncached;
 	struct uncached_buf *buf;
@@ -132,6 +133,8 @@ compare_piece(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 	if (r.len == 0)
 		return err_set(e, ERR_FORMAT, "the copy is longer than its source");
 	v->at += r.len;
+	if (v->from->progress != NULL)
+		v->from->progress(v->from->progress_arg, v->at, v->out->device_bytes);
 	if (rangeset_touches(v->changed, r))
 		return 0;
 	if (uncached_read(v->uncached, v->buf, r.off, (size_t)r.len, &data, e) != 0)
@@ -217,7 +220,7 @@ pair_verify(struct pair *p, struct pair_difference *d, struct err *e)
 	memset(d, 0, sizeof *d);
 	rangeset_init(&d->differs);
 	rangeset_init(&changed);
-	struct verify v = { .changed = &changed, .out = d };
+	struct verify v = { .from = &p->from, .changed = &changed, .out = d };
 	p->from.full = p->from.incomplete = false; /* a sync may have set them */
 	bool since = p->from.since != NULL;
 	int rc = since ? check_known(p, &v.copy_bytes, e) : 0;

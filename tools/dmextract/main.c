@@ -8,6 +8,7 @@
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "common/disk/range_json.h"
 #include "dsync/change/bases.h"
 #include "dsync/change/find.h"
@@ -54,16 +55,21 @@ show_json(const struct extract_report *r, double seconds, struct err *e)
 
 /* Write the stream to standard output, and the report to standard error. */
 static int
-send_stream(const struct options *o, struct err *e)
+send_stream(struct options *o, struct err *e)
 {
 	struct extract_report r;
+	struct progress bar;
 	char sent[32], size[32], id[STREAM_ID_TEXT];
 	struct disk *to;
 	uint64_t began = clock_us();
 
 	if (disk_open(&to, "-", DISK_WRITE, e) != 0)
 		return -1;
+	progress_begin(&bar, "dmextract", 0, -1, o->quiet || o->json);
+	o->how.progress = progress_of;
+	o->how.progress_arg = &bar;
 	int rc = extract_stream(&o->how, to, &r, e);
+	progress_end(&bar, 0);
 	if (rc != 0) {
 		struct err ignored;
 		disk_close(to, &ignored);

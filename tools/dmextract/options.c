@@ -51,7 +51,7 @@ static const struct cli_opt opts[] = {
 	    CLI_SIZE, AT(how.bytes_per_second), 1024, INT64_MAX, NULL },
 	UINT('j', "jobs", "N", "read with N threads (8, or 2 from an NBD server)",
 	    how.jobs, 1, 64),
-	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_JSON, "json",
 	    "print a report as JSON (on standard error if a stream is written)", json),
 	{ 0 },

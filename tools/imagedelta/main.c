@@ -6,6 +6,7 @@
 #include "common/cli/cli_rows.h"
 #include "common/cli/codec_opts.h"
 #include "common/cli/image_opts.h"
+#include "common/cli/progress.h"
 #include "common/cli/rewrite_opts.h"
 #include "common/disk/output.h"
 #include "common/image/read/layers.h"
@@ -147,6 +148,7 @@ static int
 act(void *opts, char **operands, int n, struct err *e)
 {
 	struct opts *o = opts;
+	struct progress bar;
 
 	if (check_operands(o, n, e) != 0)
 		return -1;
@@ -159,7 +161,12 @@ act(void *opts, char **operands, int n, struct err *e)
 		*--inputs = (char *)(uintptr_t)o->onto;
 		ninputs++;
 	}
-	return rewrite_inputs(&o->rewrite, inputs, ninputs, output, make, o, e);
+	progress_begin(&bar, "imagedelta", 0, -1, o->rewrite.quiet || o->rewrite.json);
+	o->rewrite.progress = progress_of;
+	o->rewrite.progress_arg = &bar;
+	int rc = rewrite_inputs(&o->rewrite, inputs, ninputs, output, make, o, e);
+	progress_end(&bar, 0);
+	return rc;
 }
 
 int

@@ -6,6 +6,7 @@
 #include "common/base/cancel.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "common/disk/output.h"
 #include "common/image/format/kind.h"
 #include "common/image/format/reloc.h"
@@ -15,10 +16,13 @@
 #include "tools/imagehash/options.h"
 #include "tools/imagehash/report.h"
 
-/* What fix() needs to change data as an installation into a partition does. */
+/* What fix() needs to change data as an installation into a partition does, and to say how far it
+ * is. */
 struct fixer {
 	struct sectors *image;
-	struct range slice; /* sectors of the disk: the partition */
+	struct range slice; /* sectors of the disk: the partition; empty: nothing is changed */
+	struct progress bar;
+	uint64_t done_bytes;
 };
 
 /* fix() of sig_of_image(): apply the relocations of sectors r to their data. */
@@ -29,6 +33,10 @@ fix(void *arg, struct range r, void *data, struct err *e)
 	size_t n;
 	const struct ndz_reloc *x = sectors_relocs(f->image, &n);
 
+	f->done_bytes += r.len * SECTOR_BYTES;
+	progress_at(&f->bar, f->done_bytes);
+	if (f->slice.len == 0)
+		return 0;
 	for (size_t i = 0; i < n; i++) {
 		if (x[i].sector < r.off || x[i].sector >= range_end(r) ||
 		    !reloc_changes(&x[i], f->slice))
@@ -64,9 +72,11 @@ hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
 	if (t != NULL &&
 	    (part || t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
 		rc = sectors_drop_tail(f.image, e);
+	progress_begin(&f.bar, "imagehash",
+	    rangeset_total(sectors_stored(f.image)) * SECTOR_BYTES, -1, o->quiet || o->json);
 	if (rc == 0)
-		rc = sig_of_image(
-		    s, f.image, hash, (uint32_t)block_sectors, part ? fix : NULL, &f, e);
+		rc = sig_of_image(s, f.image, hash, (uint32_t)block_sectors, fix, &f, e);
+	progress_end(&f.bar, 0);
 	sectors_close(f.image);
 	return rc;
 }
@@ -178,10 +188,23 @@ with_file(const struct options *o, struct err *e)
 	return rc;
 }
 
-static int
-compare_records(struct target *t, const struct sig *s, bool merge, struct difference *d,
-    struct err *e)
+static uint64_t
+bytes_of(const struct sig *s)
 {
+	uint64_t sectors = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sectors += s->records[i].count;
+	return sectors * SECTOR_BYTES;
+}
+
+static int
+compare_records(struct target *t, const struct sig *s, const struct options *o,
+    struct difference *d, struct err *e)
+{
+	struct progress bar;
+
+	progress_begin(&bar, "imagehash", bytes_of(s), -1, o->quiet || o->json);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct sig_record *r = &s->records[i];
 		int rc = target_differs(t, s, r, e);
@@ -190,9 +213,11 @@ compare_records(struct target *t, const struct sig *s, bool merge, struct differ
 		d->blocks++;
 		d->sectors += r->count;
 		struct range sectors = { r->start, r->count };
-		if (rc > 0 && difference_add(d, sectors, merge, e) != 0)
+		if (rc > 0 && difference_add(d, sectors, o->merge, e) != 0)
 			return -1;
+		progress_at(&bar, d->sectors * SECTOR_BYTES);
 	}
+	progress_end(&bar, 0);
 	return 0;
 }
 
@@ -215,7 +240,7 @@ compare(const struct options *o, struct err *e)
 		rc = err_set(e, ERR_REFUSED,
 		    "%s: has no record of any block, so nothing was compared", o->image);
 	if (rc == 0)
-		rc = compare_records(&t, &s, o->merge, &d, e);
+		rc = compare_records(&t, &s, o, &d, e);
 	if (rc == 0)
 		rc = report_difference(o, &s, &d, e);
 	if (rc == 0 && d.different_blocks > 0)

@@ -4,6 +4,7 @@
 #include "common/cli/cli.h"
 #include "common/cli/codec_opts.h"
 #include "common/cli/image_opts.h"
+#include "common/cli/progress.h"
 #include "common/cli/rewrite_opts.h"
 #include "common/disk/output.h"
 #include "common/image/read/layers.h"
@@ -51,9 +52,17 @@ rezip(const void *config, struct sectors *const v[], size_t n, const char *outpu
 static int
 act(void *config, char **operands, int n, struct err *e)
 {
+	struct rewrite_config *c = config;
+	struct progress bar;
+
 	if (n != 2)
 		return err_misuse(e, "an image and the name of the new image are needed");
-	return rewrite_inputs(config, operands, 1, operands[1], rezip, config, e);
+	progress_begin(&bar, "imagerezip", 0, -1, c->quiet || c->json);
+	c->progress = progress_of;
+	c->progress_arg = &bar;
+	int rc = rewrite_inputs(c, operands, 1, operands[1], rezip, c, e);
+	progress_end(&bar, 0);
+	return rc;
 }
 
 int

@@ -117,6 +117,7 @@ chain_whole(
 	return (struct rewrite_source){ .program = program,
 		.like = top,
 		.total = layers_total(l),
+		.data_sectors = rangeset_total(layers_stored(l)),
 		.tail = sectors_ext(top)->tail,
 		.lost = layers_lost(l),
 		.next = layers_next,

@@ -92,6 +92,7 @@ rewrite_same(struct rewrite_source *src, struct sectors *image, struct layers *l
 		.like = image,
 		.same_image = true,
 		.total = sectors_total(image),
+		.data_sectors = rangeset_total(layers_stored(l)),
 		.base = x->base,
 		.freed = ext_is_delta(x) ? sectors_freed(image) : NULL,
 		.basis = sectors_basis(image),
@@ -184,18 +185,48 @@ summary(const struct rewrite_config *c, const struct rewrite_source *src,
 	return 0;
 }
 
+/* What is told how far the new image is, and what it is made of. */
+struct told {
+	const struct rewrite_config *config;
+	const struct rewrite_source *src;
+};
+
+static ssize_t
+told_next(void *arg, struct window *w, void *buf, struct err *e)
+{
+	const struct told *t = arg;
+
+	return t->src->next(t->src->arg, w, buf, e);
+}
+
+static int
+told_packed(void *arg, const struct maker_packed *p, struct err *e)
+{
+	const struct told *t = arg;
+
+	(void)e;
+	if (t->config->progress != NULL)
+		t->config->progress(t->config->progress_arg, p->data_bytes,
+		    t->src->data_sectors * SECTOR_BYTES);
+	return 0;
+}
+
 int
 rewrite_save(const struct rewrite_config *c, const struct rewrite_source *src,
     const char *output, struct err *e)
 {
 	uint64_t started = clock_us();
 	struct maker_config cfg = rewrite_as(&c->how, src);
+	struct told told = { c, src };
 	struct cut_zones zones = { 0 };
 	struct maker *m;
 
 	if (rewrite_zones(&zones, &c->how, src, e) != 0)
 		return -1;
 	cfg.zones = &zones;
+	cfg.next = told_next;
+	cfg.packed = told_packed;
+	cfg.arg = &told;
 	if (maker_new(&m, &cfg, e) != 0) {
 		cut_zones_free(&zones);
 		return -1;

@@ -14,6 +14,10 @@ struct rewrite_config {
 	struct maker_choice how; /* neither -3 nor -5: the version is the source's */
 	bool no_sync, force, quiet, json;
 	struct opener_config opener; /* of the images that are read */
+	/* Called with the bytes of data that are in the new image, and how many there will be (0: not
+	 * known), in the thread that makes it.  NULL: nobody wants to know. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
 };
 
 extern const struct rewrite_config rewrite_defaults;
@@ -34,6 +38,7 @@ struct rewrite_source {
 	                       * UUID where same_image */
 	bool same_image;
 	uint64_t total; /* sectors of the disk */
+	uint64_t data_sectors; /* that next() gives out; 0: not known */
 	struct ext_state state, base;
 	const struct rangeset *freed; /* or NULL */
 	struct basis *basis;    /* of a delta, or NULL */
