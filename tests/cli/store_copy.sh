@@ -39,15 +39,15 @@ check "gc" es --store "$T/W" -q gc --all
 : > "$T/s/fault"
 check "has replaced them" [ -z "$(ls "$T/W/packs" | grep -xFf "$T/before")" ]
 check "copy goes on" wait $pid; cat "$T/stderr"
-check "what was copied is right" bash -c '"$0" -s s3://bucket/late -q get a:2 - | cmp - "$1"' "$BIN/emustore" "$T/b.ndz"
+check "what was copied is right" bash -c '"$0" --store s3://bucket/late -q get a:2 - | cmp - "$1"' "$BIN/emustore" "$T/b.ndz"
 
 echo "== refused"
-status 2 es -q copy nobody --to "$T/U"
-status 2 es -q copy a:9 --to "$T/U"
+status 1 es -q copy nobody --to "$T/U"
+status 1 es -q copy a:9 --to "$T/U"
 es --store "$T/U" -q put a "$T/c.ndz"; es -q put a "$T/a.ndz"
 status 1 es -q copy a --to "$T/U"
 check "another image has that version" grep -q "a:3: the other store has another image" "$T/stderr"
-check "it stays" bash -c '"$0" -s "$1" -q get a:3 - | cmp - "$2"' "$BIN/emustore" "$T/U" "$T/c.ndz"
+check "it stays" bash -c '"$0" --store "$1" -q get a:3 - | cmp - "$2"' "$BIN/emustore" "$T/U" "$T/c.ndz"
 
 echo "== a damaged fragment is not copied"
 rm -rf "$T/V"; es --store "$T/V" init
@@ -98,7 +98,7 @@ check "put of the same data" es --store "$T/V" -q put c "$T/c.ndz"
 
 echo "== forget"
 status 2 es forget a:1 --keep-last 1
-status 2 es forget nobody --keep-last 1
+status 1 es forget nobody --keep-last 1
 check "--dry-run tells" [ "$(es forget --dry-run a --keep-last 1 2> "$T/stderr" | grep -c "^remove ")" = 2 ]
 check "that it is one, and what frees the room" grep -q "a dry run: nothing was removed; .*: 2, and gc then frees" "$T/stderr"
 check "and removes nothing" [ "$(versions a)" = "1 2 3" ]
