@@ -48,7 +48,7 @@ remove_versions(struct store *s, const struct options *o, const struct store_nam
 	if (n == 0)
 		return err_set(e, ERR_ABSENT, "%s: is not in the store", name->name);
 	if (n > 1 && !o->all)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_REFUSED,
 		    "%s has %zu versions: name one, or use --all", name->name, n);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(&one.version, v->list.base + i * sizeof one.version,

@@ -420,7 +420,7 @@ get_to(const struct options *o, struct reopened *r, const char *path, struct err
 	struct sink sink;
 
 	if (from >= chunks)
-		return err_set(e, ERR_USAGE, "%s has only %u chunks",
+		return err_set(e, ERR_ABSENT, "%s has only %u chunks",
 		    stored_title(reopened_about(r)).text, chunks);
 	if (strcmp(path, "-") != 0 && store_holds(o->store, path))
 		return err_set(

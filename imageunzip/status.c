@@ -69,7 +69,7 @@ status_show(const struct opts *o, const char *path, struct err *e)
 		    e, ERR_USAGE, "--status reports on one partition at a time");
 	if (disk_open(&d, path, DISK_READ, e) != 0)
 		return -1;
-	int rc = !disk_seekable(d) ? err_set(e, ERR_USAGE, "%s: is not a disk", path)
+	int rc = !disk_seekable(d) ? err_set(e, ERR_UNSUPPORTED, "%s: is not a disk", path)
 	                           : install_area(d, slice, &area, e);
 	if (rc == 0)
 		rc = marker_read(d, area.off * SECTOR_BYTES, &m, e);

@@ -131,7 +131,6 @@ err_exit_status(const struct err *e)
 {
 	switch (e->kind) {
 	case ERR_USAGE:
-	case ERR_ABSENT:
 		return 2;
 	case ERR_FORMAT:
 		return 3;

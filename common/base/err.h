@@ -11,7 +11,7 @@
 
 enum err_kind {
 	ERR_NONE,
-	ERR_USAGE,       /* the command line asks for something impossible */
+	ERR_USAGE,       /* the command line is wrong, whatever it names */
 	ERR_IO,          /* the system refused a read, write, open, ... */
 	ERR_FORMAT,      /* input is damaged or not what it claims to be */
 	ERR_UNSUPPORTED, /* understood, but not handled here */
@@ -53,8 +53,8 @@ const char *err_word(enum err_kind);
 /* The kind that has this word; ERR_IO: none has, or it is NULL. */
 enum err_kind err_kind_of(const char *word);
 
-/* The exit status that every program documents: 2 for usage and for what is not there, 3
- * for damaged input, 1 for everything else. */
+/* The exit status that every program documents: 2 for usage, 3 for damaged input, 1 for
+ * everything else. */
 int err_exit_status(const struct err *e);
 
 #endif /* COMMON_BASE_ERR_H */

@@ -72,7 +72,7 @@ check_kind(const char *path, enum keyfile_kind want, const char *text, struct er
 	for (enum keyfile_kind k = 0; k < KEYFILE_KINDS; k++)
 		if (k != want &&
 		    strncmp(text, kinds[k].begins, strlen(kinds[k].begins)) == 0)
-			return err_set(e, ERR_USAGE, "%s: is %s, but %s is needed",
+			return err_set(e, ERR_FORMAT, "%s: is %s, but %s is needed",
 			    path, kinds[k].name, kinds[want].name);
 	return 0;
 }

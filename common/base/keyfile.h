@@ -24,7 +24,7 @@ enum keyfile_kind {
 	KEYFILE_KINDS
 };
 
-/* Read the whole file into buf, with a NUL behind its *n bytes.  ERR_USAGE when it begins
+/* Read the whole file into buf, with a NUL behind its *n bytes.  ERR_FORMAT when it begins
  * like a key of another kind; ERR_REFUSED when its group or others have any access to a
  * secret key, or it is a named pipe; ERR_FORMAT when it is too long; ERR_IO.  The content is not checked further.
  * Wipe buf after use. */

@@ -48,7 +48,7 @@ find_user(const char *name, const struct passwd **p, struct err *e)
 	if (*p != NULL)
 		return 0;
 	return errno != 0 && errno != ENOENT ? err_os(e, "user %s", name)
-	                                     : err_set(e, ERR_USAGE, "there is no user %s", name);
+	                                     : err_set(e, ERR_ABSENT, "there is no user %s", name);
 }
 
 int

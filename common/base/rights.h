@@ -30,10 +30,10 @@ int rights_may_replace(struct rights *, const char *file, char folder[], size_t 
     struct err *);
 
 /* Become this user, with its groups.  Does nothing when the process runs as this user
- * already.  ERR_USAGE: there is no such user; ERR_IO: this process may not. */
+ * already.  ERR_ABSENT: there is no such user; ERR_IO: this process may not. */
 int rights_become(const char *user, struct err *);
 /* Make a folder, unless it exists, that this user is to own; NULL: this process's user.
- * ERR_USAGE: there is no such user; ERR_IO. */
+ * ERR_ABSENT: there is no such user; ERR_IO. */
 int rights_give_folder(const char *user, const char *folder, struct err *);
 
 /* From now on this process can run no other program, start, trace or kill no other process,

@@ -480,7 +480,7 @@ disk_open(struct disk **out, const char *path, unsigned flags, struct err *e)
 	if (strcmp(path, "-") == 0)
 		return open_standard(out, flags, e);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(e, ERR_USAGE, "%s is a directory", path);
+		return err_set(e, ERR_IO, "%s is a directory", path);
 	return (flags & DISK_WRITE) != 0 && (flags & DISK_HELD) == 0
 		   ? open_to_write(out, path, flags, e)
 		   : open_path(out, path, flags, NULL, e);

@@ -427,7 +427,7 @@ change_entry(const struct ptable *t, struct disk *d, unsigned number,
 
 	if (p == NULL)
 		return err_set(
-		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+		    e, ERR_ABSENT, "%s: no partition %u", disk_name(d), number);
 	struct gpt *g = gpt_load(t, d, e);
 	if (g == NULL)
 		return -1;
@@ -459,7 +459,7 @@ gpt_set_type(const struct ptable *t, struct disk *d, unsigned number, unsigned c
 		return change_entry(t, d, number, type, e);
 	if (ptable_find(t, number) == NULL)
 		return err_set(
-		    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+		    e, ERR_ABSENT, "%s: no partition %u", disk_name(d), number);
 	err_set(e, ERR_USAGE,
 	    "%s: %u (0x%x) is not a known GPT partition type: the type of partition %u "
 	    "is not changed",

@@ -416,7 +416,7 @@ mbr_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 			rc = disk_write(d, &type, 1, at + TYPE_OFFSET, e);
 		else if (p == NULL)
 			err_set(
-			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+			    e, ERR_ABSENT, "%s: no partition %u", disk_name(d), number);
 	}
 	ptable_free(&t);
 	return rc;
@@ -436,7 +436,7 @@ mbr_remove(struct disk *d, unsigned number, struct err *e)
 		const struct partition *p = ptable_find(&t, number);
 		if (p == NULL)
 			err_set(
-			    e, ERR_USAGE, "%s: no partition %u", disk_name(d), number);
+			    e, ERR_ABSENT, "%s: no partition %u", disk_name(d), number);
 		else if (p->logical)
 			err_set(e, ERR_UNSUPPORTED,
 			    "%s: partition %u is a logical partition", disk_name(d),

@@ -215,7 +215,7 @@ ptable_set_type(struct disk *d, unsigned number, unsigned code, struct err *e)
 		rc = mbr_set_type(d, number, code, e);
 		break;
 	case PTABLE_NONE:
-		err_set(e, ERR_USAGE, "%s: no partition table", disk_name(d));
+		err_set(e, ERR_ABSENT, "%s: no partition table", disk_name(d));
 		break;
 	}
 	ptable_free(&t);

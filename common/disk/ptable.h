@@ -116,11 +116,11 @@ const char *ptable_type_name(
  * that is damaged is left as it is.  1: a GPT's partition stays as it is, since
  * no type of GPT is known for that code; *e is the sentence of a warning.
  * ERR_USAGE for what is no type of an MBR or would change what the table is
- * (extended, 0xEE), and for a partition that does not exist; ERR_UNSUPPORTED for an empty
+ * (extended, 0xEE); ERR_ABSENT: there is no such partition; ERR_UNSUPPORTED for an empty
  * one that shares sectors with another one, or reaches beyond the disk. */
 int ptable_set_type(struct disk *, unsigned number, unsigned code, struct err *);
 
-/* Remove a partition from the table (of a GPT, from both copies).  ERR_USAGE: there is no such
+/* Remove a partition from the table (of a GPT, from both copies).  ERR_ABSENT: there is no such
  * partition; ERR_UNSUPPORTED: it is a logical partition. */
 int ptable_remove(struct disk *, unsigned number, struct err *);
 

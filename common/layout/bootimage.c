@@ -88,7 +88,7 @@ bootimage_table(struct relocs *x, struct disk *d, const struct ptable *t, unsign
 	int rc = 0;
 
 	if (ptable_find(t, root) == NULL)
-		return err_set(e, ERR_USAGE, "-B %u: %s has no such partition", root,
+		return err_set(e, ERR_ABSENT, "-B %u: %s has no such partition", root,
 		    disk_name(d));
 	if (t->kind == PTABLE_MBR && disk_sector_bytes(d) != SECTOR_BYTES)
 		return err_set(e, ERR_UNSUPPORTED,

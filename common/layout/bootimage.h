@@ -12,7 +12,7 @@
  * start the machine (EFI system, BIOS boot). */
 bool bootimage_has(const struct partition *, unsigned root);
 /* Patch the sectors of the table, so that only partitions of bootimage_has() are left in
- * it. ERR_USAGE when there is no such root partition, ERR_UNSUPPORTED with logical
+ * it. ERR_ABSENT when there is no such root partition, ERR_UNSUPPORTED with logical
  * partitions. */
 int bootimage_table(
     struct relocs *, struct disk *, const struct ptable *, unsigned root, struct err *);

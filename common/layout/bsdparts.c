@@ -28,7 +28,7 @@ collect(const struct bsdlabel *l, const char *option, unsigned number, uint32_t 
 			continue;
 		const struct bsdlabel_part *p = find(l, (char)('a' + i));
 		if (p == NULL)
-			return err_set(e, ERR_USAGE,
+			return err_set(e, ERR_ABSENT,
 			    "%s %u%c: its disklabel has no such partition", option,
 			    number, 'a' + (int)i);
 		struct range r = range_clip(
@@ -84,7 +84,7 @@ bsdparts_apply(struct fs_scan *fs, struct rangeset *raw, struct rangeset *ignore
 	if (named(o, number) == 0)
 		return 0;
 	if (fs->mod == NULL || !fs->mod->container)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_ABSENT,
 		    "%u%c: partition %u of %s has no disklabel", number,
 		    first_letter(o, number), number, disk_name(d));
 	if (fs->failed)

@@ -9,7 +9,7 @@
 /* Change the result of a scan of partition `number` (0: the source has no table):
  * partitions inside it that are ignored (-I) are skipped, and are added to the empty set
  * *ignored; those that are raw (-R) are not skipped, and are added to the empty set *raw.
- * Both sets are sealed. ERR_USAGE when the slice has no such partition, ERR_REFUSED when
+ * Both sets are sealed. ERR_ABSENT when the slice has no such partition, ERR_REFUSED when
  * its disklabel is in doubt. */
 int bsdparts_apply(struct fs_scan *, struct rangeset *raw, struct rangeset *ignored,
     struct disk *, struct range slice, unsigned number, const struct capture_what *,

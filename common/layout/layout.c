@@ -30,7 +30,7 @@ check_numbers(const bool set[], const char *option, const struct ptable *t,
 {
 	for (unsigned n = 1; n <= PTABLE_PARTS_MAX; n++)
 		if (set[n] && ptable_find(t, n) == NULL)
-			return err_set(e, ERR_USAGE, "%s %u: %s has no such partition",
+			return err_set(e, ERR_ABSENT, "%s %u: %s has no such partition",
 			    option, n, disk_name(d));
 	return 0;
 }
@@ -96,7 +96,7 @@ layout_slice(struct layout *l, struct disk *d, const struct capture_what *o,
 	const struct partition *p = ptable_find(t, (unsigned)o->slice);
 
 	if (p == NULL)
-		return err_set(e, ERR_USAGE, "-s %" PRIu64 ": %s has no such partition",
+		return err_set(e, ERR_ABSENT, "-s %" PRIu64 ": %s has no such partition",
 		    o->slice, disk_name(d));
 	l->kind = EXT_KIND_PARTITION;
 	l->base = p->sectors.off;
@@ -143,7 +143,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 	    (fs != NULL && t->nparts == 0 && !o->whole_disk))
 		return layout_bare(l, d, o, skip, e);
 	if (fs != NULL && t->nparts > 0 && !o->whole_disk)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: has a partition table and a %s at its start: use --disk, -l "
 		    "(or -S type), or -r to say which it is",
 		    disk_name(d), fs->title);
@@ -152,7 +152,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 	                         : foreign_find(
 				       d, (struct range){ 0, source_sectors(d) });
 	if (member != NULL)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: has a partition table and is %s: use --disk, -l (or -S type), "
 		    "or -r to say which it is",
 		    disk_name(d), member);
@@ -160,7 +160,7 @@ layout_detect(struct layout *l, struct disk *d, const struct capture_what *o,
 		return layout_disk(l, d, o, t, skip, e);
 	if (o->whole_disk && t->kind == PTABLE_NONE)
 		return err_set(
-		    e, ERR_USAGE, "%s: has no partition table", disk_name(d));
+		    e, ERR_ABSENT, "%s: has no partition table", disk_name(d));
 	layout_raw(l, d, o);
 	l->kind = EXT_KIND_DISK;
 	snprintf(l->parts[0].warning, sizeof l->parts[0].warning,
@@ -208,7 +208,7 @@ check_length(struct disk *d, const struct capture_what *o, struct err *e)
 
 	if (bytes == UINT64_MAX || bytes % SECTOR_BYTES == 0 || o->any_length)
 		return 0;
-	return err_set(e, ERR_USAGE,
+	return err_set(e, ERR_UNSUPPORTED,
 	    "%s: its length, %" PRIu64
 	    " bytes, is not a multiple of 512; use -f to store it as a file",
 	    disk_name(d), bytes);

@@ -54,8 +54,9 @@ struct layout {
 };
 
 /* Look at the source and fill in the layout, which layout_free() frees; empty after an
- * error. ERR_USAGE when it is ambiguous what the source is, or when options do not fit
- * it; ERR_REFUSED by -A; also errors of reading. */
+ * error. ERR_UNSUPPORTED when it is ambiguous what the source is; ERR_ABSENT when it has no
+ * such partition; ERR_USAGE when options do not fit it; ERR_REFUSED by -A; also errors of
+ * reading. */
 int layout_make(struct layout *, struct disk *, const struct capture_what *, struct err *);
 void layout_free(struct layout *);
 /* Does the partition table have some of these sectors of the image? */

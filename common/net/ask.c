@@ -31,7 +31,7 @@ resolve(const char *host, uint8_t addr[4], struct err *e)
 	int rc = getaddrinfo(host, NULL, &hints, &list);
 
 	if (rc != 0)
-		return err_set(e, ERR_USAGE, "%s: %s", host, gai_strerror(rc));
+		return err_set(e, ERR_IO, "%s: %s", host, gai_strerror(rc));
 	const struct sockaddr_in *at = (const struct sockaddr_in *)(const void *)list->ai_addr;
 	memcpy(addr, &at->sin_addr, 4);
 	freeaddrinfo(list);

@@ -10,7 +10,7 @@
 /* Send a request and receive the reply.  token: MASTER_TOKEN_BYTES, or NULL for none; with a
  * token, the request is sent once more when the server asks for a proof.  Each step may take
  * 60 s; a signal ends the wait (cancel.h).  The caller looks at the reply's error.  ERR_USAGE:
- * the host has no address, or with a token the name is too long; ERR_IO: the server cannot be
+ * with a token the name is too long; ERR_IO: the host has no address, or the server cannot be
  * reached or does not answer; ERR_FORMAT: the answer is not one of a master server. */
 int ask_get(const char *master, const struct master_get *, const uint8_t *token,
     struct master_get_reply *, struct err *);

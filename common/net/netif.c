@@ -94,11 +94,11 @@ netif_find(struct netif *n, const char *spec, struct err *e)
 		return found < 0 ? -1 : 0;
 	if (is_addr)
 		return err_set(
-		    e, ERR_USAGE, "no interface here has the address %s", spec);
+		    e, ERR_ABSENT, "no interface here has the address %s", spec);
 	if (if_nametoindex(spec) != 0)
 		return err_set(
-		    e, ERR_USAGE, "the interface %s has no IPv4 address", spec);
-	return err_set(e, ERR_USAGE, "there is no interface called \"%s\"", spec);
+		    e, ERR_ABSENT, "the interface %s has no IPv4 address", spec);
+	return err_set(e, ERR_ABSENT, "there is no interface called \"%s\"", spec);
 }
 
 int

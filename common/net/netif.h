@@ -19,7 +19,7 @@ struct netif {
 	uint8_t broadcast[4]; /* of the interface's network; zeros: it has none */
 };
 
-/* Find the interface with the name or the address `spec`.  ERR_USAGE: there is none, or it has
+/* Find the interface with the name or the address `spec`.  ERR_ABSENT: there is none, or it has
  * no IPv4 address; ERR_IO: the system cannot list the interfaces. */
 int netif_find(struct netif *, const char *spec, struct err *);
 /* Find the interface by which the system would send to `to`.  ERR_IO when there is no

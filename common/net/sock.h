@@ -56,7 +56,7 @@ enum { SOCK_FRAGMENTED_MAX = 1400 };
 /* The most packets that one sock_send_blocks() sends. */
 enum { SOCK_BATCH_MAX = 48 };
 
-/* Open a socket, bind it, and join the group if it has one.  ERR_USAGE: there is no such
+/* Open a socket, bind it, and join the group if it has one.  ERR_ABSENT: there is no such
  * interface; ERR_IO (os is EADDRINUSE when every port is taken); ERR_NOMEM. */
 int sock_open(struct sock **, const struct sock_config *, struct err *);
 /* NULL is fine. */

@@ -43,7 +43,7 @@ open_file(struct relay *r, const char *file, struct err *e)
 
 	/* The name is removed in the end, which must not be that of a disk. */
 	if (file != NULL && stat(file, &st) == 0 && !S_ISREG(st.st_mode))
-		return err_set(e, ERR_USAGE, "%s is not a file", file);
+		return err_set(e, ERR_UNSUPPORTED, "%s is not a file", file);
 	if (file != NULL) {
 		r->path = strdup(file);
 	} else if (asprintf(&r->path, "%s/dolly-relay-XXXXXX",

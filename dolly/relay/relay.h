@@ -20,7 +20,7 @@ struct relay_image {
 };
 
 /* Opens the session at `where`, "GROUP:PORT".  The image is kept in `file` (NULL: a new file in
- * TMPDIR), which relay_stop() removes.  ERR_USAGE: no such group or port, or `file` is a
+ * TMPDIR), which relay_stop() removes.  ERR_USAGE: no such group or port; ERR_UNSUPPORTED: `file` is a
  * device or a pipe; ERR_IO; ERR_NOMEM; errors of serve.h. */
 int relay_start(struct relay **, const char *where, const char *file,
     const struct relay_image *, struct err *);

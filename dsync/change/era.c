@@ -91,7 +91,7 @@ look(struct era *s, struct err *e)
 	if (mapper_table(&m, s->job->device, e) != 0)
 		return -1;
 	if (strcmp(m.target, "era") != 0 || m.n < 3)
-		return err_set(e, ERR_USAGE, "%s: is not tracked by dm-era", s->job->device);
+		return err_set(e, ERR_ABSENT, "%s: is not tracked by dm-era", s->job->device);
 	if (number_uint(m.args[2], 1, STREAM_BLOCK_MAX / SECTOR_BYTES, &sectors, e) != 0)
 		return -1;
 	s->block_bytes = sectors * SECTOR_BYTES;
@@ -99,7 +99,7 @@ look(struct era *s, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is only partly tracked by dm-era", s->job->device);
 	if (!mapper_name(s->job->device, name))
-		return err_set(e, ERR_USAGE, "%s: is not there", s->job->device);
+		return err_set(e, ERR_ABSENT, "%s: is not there", s->job->device);
 	return record_identity(s->job->folder, name, s->history, e);
 }
 

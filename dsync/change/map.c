@@ -100,11 +100,11 @@ find_table(struct map_source *s, uint64_t *at, struct err *e)
 	if (n < 0)
 		return -1;
 	if (!table_header_get(&s->header, block, (size_t)n))
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is neither a sector table nor a disk that is being streamed",
 		    s->table_path);
 	if (s->header.at_bytes == TABLE_ELSEWHERE)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is being streamed, and its sector table is elsewhere", s->table_path);
 	*at = s->header.at_bytes;
 	return 0;

@@ -91,7 +91,7 @@ work_begin(struct work *w, const struct extract_config *cfg, bool look_only,
 	w->st.look_only = look_only;
 	w->st.job.device_bytes = disk_size_bytes(w->st.job.disk);
 	if (w->st.job.device_bytes == 0 || w->st.job.device_bytes == UINT64_MAX)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is neither a device nor a file with a size", cfg->device);
 	check_size(w, r);
 	return w->st.kind->open(&w->self, &w->st.job, &w->about, e);

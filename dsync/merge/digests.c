@@ -44,7 +44,7 @@ merge_digests(const struct merge_config *cfg, uint64_t piece_bytes,
 		return -1;
 	int rc = disk_seekable(d)
 	             ? digest_all(d, piece_bytes, take, arg, e)
-	             : err_set(e, ERR_USAGE, "%s: is neither a device nor a file",
+	             : err_set(e, ERR_UNSUPPORTED, "%s: is neither a device nor a file",
 			   cfg->target);
 	disk_close(d, &ignored);
 	return rc;

@@ -131,7 +131,7 @@ journal_open(struct journal **out, const char *path, struct err *e)
 		return err_nomem(e, path);
 	int rc = disk_open(&j->file, path, DISK_READ | DISK_WRITE | DISK_CREATE, e);
 	if (rc == 0 && disk_kind(j->file) != DISK_FILE)
-		rc = err_set(e, ERR_USAGE, "%s: the journal must be a regular file", path);
+		rc = err_set(e, ERR_UNSUPPORTED, "%s: the journal must be a regular file", path);
 	/* Another merge may have made it, or removed it, until it was held. */
 	j->made = rc == 0 && disk_size_bytes(j->file) == 0;
 	if (rc == 0)

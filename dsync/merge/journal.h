@@ -43,7 +43,7 @@ struct target_state {
 struct journal;
 
 /* Open or make the file.  ERR_REFUSED: another program has it open.  ERR_FORMAT: it is no
- * journal, or both slots are damaged.  ERR_USAGE: it is no regular file. */
+ * journal, or both slots are damaged.  ERR_UNSUPPORTED: it is no regular file. */
 int journal_open(struct journal **, const char *path, struct err *);
 /* Read the state without making or locking the file.  ERR_ABSENT: there is no file; other errors
  * as journal_open(). */

@@ -62,7 +62,7 @@ open_target(struct work *w, bool make, struct err *e)
 		return -1;
 	if (!disk_seekable(w->target))
 		return err_set(
-		    e, ERR_USAGE, "%s: is neither a device nor a file", w->cfg->target);
+		    e, ERR_UNSUPPORTED, "%s: is neither a device nor a file", w->cfg->target);
 	return 0;
 }
 

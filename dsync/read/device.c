@@ -27,7 +27,7 @@ device_open(struct disk **out, const char *name, struct err *e)
 		struct err ignored;
 		disk_close(*out, &ignored);
 		*out = NULL;
-		rc = err_set(e, ERR_USAGE, "%s: is neither a device nor a file", name);
+		rc = err_set(e, ERR_UNSUPPORTED, "%s: is neither a device nor a file", name);
 	}
 	return rc;
 }

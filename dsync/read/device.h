@@ -6,7 +6,7 @@
 #include "common/disk/disk.h"
 
 /* Open it for reading; the caller closes the disk.  A name without a slash that is no file here
- * stands for /dev/mapper/NAME.  ERR_IO, ERR_ABSENT, ERR_UNSUPPORTED; ERR_USAGE: it is no device
+ * stands for /dev/mapper/NAME.  ERR_IO, ERR_ABSENT; ERR_UNSUPPORTED, also when it is no device
  * and no file. */
 int device_open(struct disk **, const char *name, struct err *);
 

@@ -42,7 +42,7 @@ look(struct thinsnap *s, struct err *e)
 		return -1;
 	if (strcmp(volume.target, "thin") != 0 || volume.n < 2 ||
 	    strcmp(pool.target, "thin-pool") != 0 || pool.n < 3)
-		return err_set(e, ERR_USAGE, "%s: is not a thin volume of the pool %s", s->device,
+		return err_set(e, ERR_ABSENT, "%s: is not a thin volume of the pool %s", s->device,
 		    s->pool);
 	if (number_uint(volume.args[1], 0, THINSNAP_ID_MAX, &s->volume, e) != 0 ||
 	    number_uint(pool.args[2], 1, BLOCK_SECTORS_MAX, &block, e) != 0)

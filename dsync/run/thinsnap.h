@@ -23,7 +23,7 @@ struct thinsnap {
 
 /* Take a snapshot of the volume, and show it as /dev/mapper/NAME-dsync, with the volume's NAME in the
  * device mapper.  One that a run which was killed has shown is removed before.  `top` is suspended,
- * too: the device that is in use, or the volume itself.  ERR_USAGE: it is no thin volume of this
+ * too: the device that is in use, or the volume itself.  ERR_ABSENT: it is no thin volume of this
  * pool; ERR_UNSUPPORTED: its name is too long; ERR_IO.  thinsnap_end() must
  * follow in any case. */
 int thinsnap_take(struct thinsnap *, const char *device, const char *pool, const char *top,

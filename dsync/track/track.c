@@ -41,7 +41,7 @@ size_of(const char *path, uint64_t *bytes, struct err *e)
 	bool block = disk_kind(d) == DISK_BLOCK;
 	*bytes = disk_size_bytes(d) / SECTOR_BYTES * SECTOR_BYTES;
 	disk_close(d, &ignored);
-	return block ? 0 : err_set(e, ERR_USAGE, "%s: is no block device", path);
+	return block ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: is no block device", path);
 }
 
 static void
@@ -449,7 +449,7 @@ choose_name(const struct track_config *c, struct track_report *out, struct err *
 	out->beneath = mapper_name(c->device, mapped) &&
 	               (record_beneath(c->folder, mapped) || check_unused(c->device, &reason) != 0);
 	if (out->beneath && c->name != NULL && strcmp(c->name, mapped) != 0)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_REFUSED,
 		    "%s is in use, or was tracked, as %s: the tracker takes this name, and no other",
 		    c->device, mapped);
 	snprintf(own, sizeof own, "%.50s-tracked", last != NULL ? last + 1 : c->device);
@@ -497,9 +497,9 @@ static int
 check_new(const char *name, const struct record *r, bool force, struct err *e)
 {
 	if (is_era(name))
-		return err_set(e, ERR_USAGE, "%s is tracked already", name);
+		return err_set(e, ERR_REFUSED, "%s is tracked already", name);
 	if (r->device[0] != '\0' && !force)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_REFUSED,
 		    "%s is there already: \"dsync start %s\" activates its tracker, --force begins anew",
 		    r->path, name);
 	return 0;

@@ -35,13 +35,13 @@ struct track_report {
 	char why[512]; /* why it counts no more, or why nothing is noted; or "" */
 };
 
-/* What a tracker of this device would take; nothing is changed.  ERR_USAGE: it is no block device;
+/* What a tracker of this device would take; nothing is changed.  ERR_UNSUPPORTED: it is no block device;
  * ERR_IO. */
 int track_cost(const struct track_config *, struct track_cost *, struct err *);
 /* Track a device from now on: write its record, and activate the tracker.  A device that is in use
  * and is no mapped device cannot be tracked now: only its record is written, and report->there
- * is false.  ERR_USAGE: a name or a path has blanks, the device is tracked already, or there is a
- * record, and `force` is not set; ERR_REFUSED: the metadata device holds something, and `force` is
+ * is false.  ERR_USAGE: a name or a path has blanks; ERR_REFUSED: the device is tracked already, or there
+ * is a record, and `force` is not set; the metadata device holds something, and `force` is
  * not set, or is in use, or has too little room; ERR_IO. */
 int track_new(const struct track_config *, struct track_report *, struct err *);
 /* Activate the tracker NAME, of which there is a record.  Where the metadata cannot be used, or has too

@@ -159,7 +159,7 @@ struct doctor_report {
 	char summary[500];
 };
 
-/* Examines the network for some seconds, and fills in the facts.  ERR_USAGE: there is no such
+/* Examines the network for some seconds, and fills in the facts.  ERR_ABSENT: there is no such
  * interface.  ERR_IO: not even a socket can be made. */
 int doctor_probe(const struct doctor_config *, struct doctor_facts *, struct err *);
 /* Says in the report, which it overwrites, what the facts mean: one sentence for each check, and

@@ -44,7 +44,7 @@ static int
 check_size(uint64_t bytes, const char *name, struct err *e)
 {
 	if (bytes == 0)
-		return err_set(e, ERR_USAGE, "%s: is empty, or not a file", name);
+		return err_set(e, ERR_UNSUPPORTED, "%s: is empty, or not a file", name);
 	if (bytes / NDZ_CHUNK_BYTES >= INT32_MAX / WIRE_CHUNK_BLOCKS)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is too long: the protocol has no more than 2^31 blocks", name);

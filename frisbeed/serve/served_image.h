@@ -15,7 +15,7 @@ int served_image_disk(struct disk **, const char *store, struct store_cache *, c
 /* Opens an image as a source, and fills in what the engine needs to know of it.  store NULL:
  * `path` is a file; else it is a name in the store, and the cache must exist until the source
  * is closed. *file: the file that the source reads, valid as long as the source is open.  An
- * image that is damaged or cut short is refused: ERR_FORMAT.  An empty file: ERR_USAGE; one
+ * image that is damaged or cut short is refused: ERR_FORMAT.  An empty file, or one
  * that is too large: ERR_UNSUPPORTED.  Other errors are those of disk_open() and
  * store_disk_open(). */
 int served_image_open(struct source *, const struct disk **file, const char *store,

@@ -22,7 +22,7 @@ fit_begin(struct install *in, struct err *e)
 	if (in->cfg.fit == NULL)
 		return 0;
 	if (t->room == UINT64_MAX)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: --fit needs a disk, or a file that has its length already",
 		    disk_name(t->disk));
 	in->fit = calloc(1, sizeof *in->fit);

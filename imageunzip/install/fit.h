@@ -14,7 +14,7 @@
 
 struct fit;
 
-/* Begin it, if it is asked for.  ERR_USAGE: the target has no size; ERR_NOMEM. */
+/* Begin it, if it is asked for.  ERR_UNSUPPORTED: the target has no size; ERR_NOMEM. */
 int fit_begin(struct install *, struct err *);
 void fit_free(struct fit *); /* NULL is fine */
 /* Learn the table from a chunk, and make the plan when the table is known.  ERR_REFUSED,

@@ -113,7 +113,7 @@ int install_check_raw(const struct install_config *, struct err *);
 bool install_wants_table(const struct install_config *);
 
 /* Get the sectors of partition `slice` of a disk (-s); len 0 when slice is 0, the whole
- * disk. ERR_USAGE: there is no such partition; also errors of reading the table. */
+ * disk. ERR_ABSENT: there is no such partition; also errors of reading the table. */
 int install_area(struct disk *, uint64_t slice, struct range *, struct err *);
 
 struct install_stats {
@@ -209,7 +209,7 @@ const struct fitplan *install_plan(const struct install *);
 /* Optional, after install_set_again() and before the first chunk: look into the image.
  * With --only, *wanted becomes a list of the chunks to feed, which the caller frees, and
  * *sectors how many are installed; otherwise it is found out how far an image reaches that
- * does not say it, and *wanted becomes NULL.  ERR_USAGE: the image does not have one of the
+ * does not say it, and *wanted becomes NULL.  ERR_ABSENT: the image does not have one of the
  * partitions.  ERR_REFUSED: a partition does not fit, or the image stores nothing of it; the
  * target would cut a partition or filesystem. */
 int install_choose(struct install *, bool **wanted, uint64_t *sectors, struct err *);

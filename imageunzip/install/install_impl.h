@@ -136,7 +136,7 @@ void install_take_decoded(struct job *);
 void install_decode_free(struct install *);
 
 /* install_only.c, for --only: */
-/* Find the partitions, if the table is known far enough. ERR_USAGE: the image does not have
+/* Find the partitions, if the table is known far enough. ERR_ABSENT: the image does not have
  * one of them. ERR_REFUSED: a partition does not fit. */
 int only_settle(struct install *, struct err *);
 /* Does data that ends at this sector, counted from the partition's first, fit?

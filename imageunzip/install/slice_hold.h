@@ -8,7 +8,7 @@
 
 /* Hold partition cfg->slice of the target, or those of cfg->only, until hold_end().  *out is
  * NULL when all of the target is installed to, or when it can have no partitions.
- * ERR_USAGE: it does not have one of these; ERR_REFUSED: one is in use. */
+ * ERR_ABSENT: it does not have one of these; ERR_REFUSED: one is in use. */
 int slice_hold(struct disk_hold **out, const char *target, const struct install_config *,
     struct err *);
 

@@ -215,7 +215,7 @@ static int
 read_file(struct state *s, struct err *e)
 {
 	if (disk_kind(s->file) != DISK_FILE)
-		return err_set(e, ERR_USAGE, "%s: the state must be a regular file",
+		return err_set(e, ERR_UNSUPPORTED, "%s: the state must be a regular file",
 		    disk_name(s->file));
 	return read_both(s, disk_size_bytes(s->file), e);
 }

@@ -65,7 +65,7 @@ struct target {
 /* Refuse options that exclude one another (ERR_USAGE), before anything is opened. */
 int target_check_options(const struct install_config *, struct err *);
 /* Begin a target on a disk, or on the partition of this number; target_close(). fresh: the
- * disk is an empty file. ERR_USAGE: there is no such partition, or a pipe cannot do what an
+ * disk is an empty file. ERR_ABSENT: there is no such partition; ERR_USAGE: a pipe cannot do what an
  * option asks for. */
 int target_init(struct target *, struct disk *, const struct install_config *,
     unsigned number, bool fresh, struct err *);

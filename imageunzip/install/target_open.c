@@ -20,10 +20,10 @@ refuse_slice(
 	char numbers[NUMBERS_CAP];
 
 	if (pt->nparts == 0)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_ABSENT,
 		    "%s: has no partition %" PRIu64 ": it has no partition table",
 		    disk_name(d), slice);
-	return err_set(e, ERR_USAGE,
+	return err_set(e, ERR_ABSENT,
 	    "%s: has no partition %" PRIu64 ": it has partitions %s", disk_name(d),
 	    slice, ptable_numbers(pt, numbers, sizeof numbers));
 }

@@ -94,7 +94,7 @@ static int
 finish(struct capture *c, const struct rangeset *lost, struct err *e)
 {
 	if (c->windows.short_bytes != 0 && !c->o->any_length)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: its length is not a multiple of 512; use -f to store it as a "
 		    "file",
 		    c->o->source);

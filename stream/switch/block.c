@@ -43,7 +43,7 @@ block_open(struct block *b, const char *path, struct err *e)
 		return 0;
 	}
 	block_close(b);
-	return err_set(e, ERR_USAGE, "%s: is not a block device", path);
+	return err_set(e, ERR_UNSUPPORTED, "%s: is not a block device", path);
 }
 
 int

@@ -19,7 +19,7 @@ struct block {
 
 /* Open a block device.  It is opened for reading alone, because udev looks for partitions and
  * filesystems on a device that was open for writing.  ERR_ABSENT: there is no such path;
- * ERR_USAGE: it is not a block device; ERR_IO. */
+ * ERR_UNSUPPORTED: it is not a block device; ERR_IO. */
 int block_open(struct block *, const char *path, struct err *);
 /* Close the device.  A device whose fd is -1 is left alone. */
 void block_close(struct block *);

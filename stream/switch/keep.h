@@ -19,7 +19,7 @@
 
 /* Hold the disk (the path of a block device) as NAME, and hide both with rules in the folder
  * `rules`, usually KEEP_RULES.  ERR_REFUSED: somebody uses the disk or one of its partitions;
- * ERR_ABSENT: no such disk, or no device mapper; ERR_USAGE: it is no block device; ERR_IO. */
+ * ERR_ABSENT: no such disk, or no device mapper; ERR_UNSUPPORTED: it is no block device; ERR_IO. */
 int keep_take(const char *disk, const char *name, const char *rules, struct err *);
 /* Release what keep_take() holds, and let the kernel look for partitions on the disk.  ERR_IO: it
  * is in use. */
@@ -30,7 +30,7 @@ int keep_drop(const char *disk, const char *name, const char *rules, struct err 
 int keep_remove(const char *name, const char *rules, struct err *);
 
 /* Write a rule for udev that hides this block device, and take the nodes of its partitions away.
- * ERR_IO, also when a partition is in use; ERR_ABSENT, ERR_USAGE: as block_open(). */
+ * ERR_IO, also when a partition is in use; ERR_ABSENT, ERR_UNSUPPORTED: as block_open(). */
 int keep_hide(const char *device, const char *rules, struct err *);
 /* Remove the rule that hides this block device, if it is there, and let the kernel look for
  * partitions on it, which it does not do on a device that is held. */

@@ -47,7 +47,7 @@ check "for all alone" grep -q "print JSON$" <("$BIN/dsync" once --help)
 
 # How the command line should look is not told when something is wrong with what it names.  The rest is in tests/usage/.
 quietly "$BIN/emustore" --store "$T/store" init || fail "emustore init"
-status 2 "$BIN/emustore" --store "$T/store" info ubunt; check "no usage line" eval '! grep -q "^usage:" "$T/stderr"'
+status 1 "$BIN/emustore" --store "$T/store" info ubunt; check "no usage line" eval '! grep -q "^usage:" "$T/stderr"'
 
 # What a failure prints with --json is whole (json_failure.sh looks closer).
 for p in imagezip imageunzip growfs imagedump imagehash imagedelta imagerezip; do

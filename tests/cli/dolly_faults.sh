@@ -98,12 +98,12 @@ join two; wait "${JOINS[two]}"; check "each node has the image of its server" cm
 PORT=$((PORT - 1)) SERVER=$first; join one; whole one; served 0
 
 echo "== lists"
-status 2 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
+status 1 "$BIN/dolly" serve -p $PORT --nodes "no-such-name.invalid" "$T/disk.ndz"; check "an unknown one" grep -q "no-such-name.invalid" "$T/stderr"
 
 echo "== a file for a relay that is none"
 mkfifo "$T/kept"
 serve --wait 1 "$T/disk.ndz"
-status 2 timeout 240 "$BIN/dolly" join --relay 239.192.9.9:5999 --relay-file "$T/kept" 127.0.0.1:$PORT "$T/new"
+status 1 timeout 240 "$BIN/dolly" join --relay 239.192.9.9:5999 --relay-file "$T/kept" 127.0.0.1:$PORT "$T/new"
 check "it is named" grep -q "kept is not a file" "$T/stderr"
 check "it stays" [ -p "$T/kept" ]; served 1 "is not a file"
 

@@ -6,7 +6,7 @@ truncate -s 1M "$T/dev"; mkdir "$T/empty"
 none() { check "nothing is left by $1" [ -z "$(find "$T/empty" -mindepth 1)" ]; }
 D=$T/empty/dsync
 for command in start stop untrack; do
-	status 2 "$BIN/dsync" --state-dir="$D" $command nothing; none $command
+	status 1 "$BIN/dsync" --state-dir="$D" $command nothing; none $command
 done
 for how in --done --status --list -q; do
 	"$BIN/dmextract" --since=thin:/dev/null --state-dir="$D" $how "$T/missing" > "$T/stdout" 2> "$T/stderr"

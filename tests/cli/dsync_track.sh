@@ -3,10 +3,10 @@
 # themselves are tried in a machine whose kernel has dm-era (tests/vm/dsync.sh).
 . "$(dirname "$0")/lib.sh"
 d() { "$BIN/dsync" --state-dir="$T/state" "$@"; }
-status 2 d start nothing
+status 1 d start nothing
 check "says what makes it" grep -q "dsync track" "$T/stderr"
-status 2 d stop nothing
-status 2 d untrack nothing
+status 1 d stop nothing
+status 1 d untrack nothing
 truncate -s 1M "$T/disk"
 status 2 d track --metadata=relative "$T/disk"
 echo "something" > "$T/other"; truncate -s 1M "$T/other"; cp "$T/other" "$T/before"

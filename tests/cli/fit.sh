@@ -108,7 +108,7 @@ cp --sparse=always "$T/two" "$T/other"; printf 'x' | dd of="$T/other" bs=512 see
 check "and what differs there, by places of the image" [ "$("$BIN/imagehash" --fit --json -b 512 "$T/mbr.ndz" "$T/other" | json -1 - different_sectors "ranges[0].first_sector")" = "1 169985" ]
 sfdisk -q --delete "$T/other" 5 && status 1 "$BIN/imagehash" --fit "$T/mbr.ndz" "$T/other"
 check "not a disk that lacks one: $(cat "$T/stderr")" grep -q "has no partition 5, as the image has" "$T/stderr"
-"$BIN/imagehash" -c -o "$T/mbr.sig" "$T/mbr.ndz"; status 2 "$BIN/imagehash" --fit "$T/mbr.sig" "$T/two"
+"$BIN/imagehash" -c -o "$T/mbr.sig" "$T/mbr.ndz"; status 1 "$BIN/imagehash" --fit "$T/mbr.sig" "$T/two"
 check "nor with a signature alone: $(cat "$T/stderr")" grep -q "needs the image, which has a table" "$T/stderr"; rm "$T/other"
 cp "$T/two" "$T/grown"; dd if="$T/part" of="$T/grown" bs=512 seek=2048 conv=notrunc,sparse status=none
 "$BIN/imageunzip" --json --skip-same --no-follow --fit "$T/mbr.ndz" "$T/grown" > "$T/same.json" 2> "$T/said" || fail "--skip-same: $(cat "$T/said")"

@@ -89,7 +89,7 @@ check "-C writes nothing, wherever it prints" sh -c "'$BIN/imageunzip' -C - < '$
 
 echo "== what is no disk"
 mkdir "$T/folder"; ln -s folder "$T/link"
-status 2 "$BIN/imageunzip" -q "$T/img.ndz" "$T/link"; says "is a directory"
+status 1 "$BIN/imageunzip" -q "$T/img.ndz" "$T/link"; says "is a directory"
 status 1 "$BIN/imageunzip" -q "$T/img.ndz" /dev/no-such-disk
 check "no file of that name is made" [ ! -e /dev/no-such-disk ]
 status 1 "$BIN/imageunzip" -q "$T/img.ndz" /dev/full; says "No space left"

@@ -21,7 +21,7 @@ check "and it is right" cmp "$T/disk" "$T/new"
 export AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=b AWS_ENDPOINT_URL=http://127.0.0.1:1
 lacks() {	# LIBRARY COMMAND...
 	local library=$1; shift
-	status 2 without "$@"
+	status 1 without "$@"
 	check "it names $library" \
 	    grep -q "$library.*: this library is not installed" "$T/stderr"
 }

@@ -44,7 +44,7 @@ check "a URL" unzip_url; check "as from a file" cmp "$T/sda.out" "$T/unzipped"
 spoil_byte "$T/unzipped" 6000000
 check "with --skip-same" unzip_url --skip-same; check "the same again" cmp "$T/sda.out" "$T/unzipped"
 check "--dry-run" quietly "$BIN/imageunzip" --dry-run http://127.0.0.1:8080/sda.ndz "$T/unzipped"
-status 2 "$BIN/imageunzip" -q http://127.0.0.1:8080/none.ndz "$T/none"
+status 1 "$BIN/imageunzip" -q http://127.0.0.1:8080/none.ndz "$T/none"
 check "what is not there: $(cat "$T/stderr")" eval 'grep -q "the server answers 404" "$T/stderr" && [ ! -e "$T/none" ]'
 # The file becomes another one while it is read.
 python3 - "$T" << 'PY'

@@ -107,5 +107,5 @@ for kind in dos gpt; do
 	dd if=/dev/urandom of="$T/disk" bs=512 seek=16384 count=16384 conv=notrunc status=none
 	boot_image $kind
 done
-status 2 "$BIN/imagezip" -q -B 9 "$T/disk" "$T/y.ndz"
+status 1 "$BIN/imagezip" -q -B 9 "$T/disk" "$T/y.ndz"
 finish

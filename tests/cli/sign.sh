@@ -31,7 +31,7 @@ for f in a.key e1; do cp "$f" "open.$f"; chmod 640 "open.$f"; done
 status 1 zip --sign open.a.key src x.ndz
 status 1 zip --encrypt open.e1 src x.ndz
 # One key in place of another: it says which it is.
-other() { status 2 "${@:2}"; check "it says: $1" grep -q ": is $1.*, but .* is needed" stderr; }
+other() { status 3 "${@:2}"; check "it says: $1" grep -q ": is $1.*, but .* is needed" stderr; }
 other "a public key" zip --sign a.pub src x.ndz
 other "a key for encryption" zip --sign e1 src x.ndz
 other "a public key" zip --encrypt a.pub src x.ndz

@@ -35,13 +35,13 @@ check "verify --data" es -q verify --data
 
 echo "== an unknown key, and a bucket that is not there"
 echo "nokey /" > "$T/s/fault"
-status 2 es list
+status 1 es list
 check "the server's code is shown" grep -q "XAdminUserNotFound" "$T/stderr"
 echo "nobucket /" > "$T/s/fault"
-status 2 es list
+status 1 es list
 check "there, too" grep -q "NoSuchBucket" "$T/stderr"
 : > "$T/s/fault"
-status 2 es --store s3://bucket/nothing list
+status 1 es --store s3://bucket/nothing list
 check "a bucket without a store" grep -q "is not a store" "$T/stderr"
 echo "403 list-type" > "$T/s/fault"
 status 1 es --store s3://bucket/nothing list

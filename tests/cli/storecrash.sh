@@ -47,8 +47,8 @@ series() {	# BASE LEAST OP KIND WHAT-MUST-HOLD COMMAND...
 each() { beside series "$base" "$@"; }	# LEAST OP KIND WHAT-MUST-HOLD COMMAND...	($base is the store before)
 # There is b:1 wholly, or there is none ($b1), which is told from one that cannot be read.
 find_b1() {
-	es get b:1 - 2> /dev/null > "$T/b1"
-	case $? in 0) cmp -s "$T/b1" "$SHARED/b.ndz" && b1=there ;; 2) b1=absent ;; *) return 1 ;; esac
+	es get b:1 - 2> "$T/why" > "$T/b1"
+	case $? in 0) cmp -s "$T/b1" "$SHARED/b.ndz" && b1=there ;; *) grep -q "is not in the store" "$T/why" && b1=absent ;; esac
 }
 # a is there; b wholly or not at all, and wholly when put said so; b can be put again, and all images are read then.
 after_put() {

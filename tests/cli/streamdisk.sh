@@ -13,7 +13,7 @@ check "as JSON" [ "$("$SD" --json "$T/sda.ndz" | json -1 - disk_bytes partition_
 "$BIN/imagezip" -q "$T/sda.fs" "$T/fs.ndz" || fail "imagezip"
 check "no partitions" grep -q "no partitions" <("$SD" "$T/fs.ndz")
 
-status 2 "$SD" --ro --partition=7 "$T/sda.ndz" "$T/m"
+status 1 "$SD" --ro --partition=7 "$T/sda.ndz" "$T/m"
 status 1 "$SD" --ro "$T/nothing.ndz" --file "$T/m"
 status 3 "$SD" "$T/sda.fs"
 status 1 "$SD" --verify-key "$T/none" "$T/sda.ndz"

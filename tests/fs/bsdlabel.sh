@@ -95,9 +95,9 @@ check "-R 1b: swap, too" [ "$(stored -R 1b | holds 18432 26623)" = 8192 ]
 check "-R 1b, not e" [ "$(stored -R 1b | holds 32048 48447)" = "$(stored | holds 32048 48447)" ]
 check "-I counts more than -R" [ "$(stored -R 1e -I 1e | holds 32048 48447)" = 0 ]
 check "-s 1 -I 1e counts from the slice" [ "$(stored -s 1 -I 1e | holds 30000 46399)" = 0 ]
-status 2 "$BIN/imagezip" -q -i -I 1f "$T/fs"
+status 1 "$BIN/imagezip" -q -i -I 1f "$T/fs"
 check "says which" grep -q -- "-I 1f: its disklabel has no such partition" "$T/stderr"
-status 2 "$BIN/imagezip" -q -i -I 1c "$T/fs"
+status 1 "$BIN/imagezip" -q -i -I 1c "$T/fs"
 status 2 "$BIN/imagezip" -q -i -R 2a "$T/fs"
 for which in I1e R1e; do
 	quietly "$BIN/imagezip" -q -F 0 "-$which" "$T/fs" "$T/x.ndz"

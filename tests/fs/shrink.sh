@@ -143,7 +143,7 @@ status 1 env TMPDIR="$T/nowhere" "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.n
 check "TMPDIR is used: $(cat "$T/stderr")" grep -q "nowhere/imagezip-" "$T/stderr"
 long=$T/$(printf %0100d 0); mkdir "$long"; rm -f "$T/fs"; truncate -s 8M "$T/fs"; quietly mkswap "$T/fs"
 check "a TMPDIR too long for a socket is not" env TMPDIR="$long" "$BIN/imagezip" -q --shrink "$T/fs" "$T/long.ndz"
-status 2 env PATH=/nowhere "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
+status 1 env PATH=/nowhere "$BIN/imagezip" -q --shrink "$T/disk" "$T/bad.ndz"
 check "without nbdkit: $(cat "$T/stderr")" grep -q "nbdkit is not installed" "$T/stderr"
 check "nothing is left of the view" nothing_left
 make_fs ext4 60M

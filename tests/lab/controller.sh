@@ -73,8 +73,8 @@ check "a node belongs to one session" grep -q "node1 belongs to session $id" "$T
 FRISBEE_TEST_TIMES=absent=1 swapin --follow="$id" > "$T/followed" 2>&1 &
 S=$!
 check "a node that does not boot is named" soon grep -q "node1 has not booted from the network yet" "$T/followed"
-swapin node7 lab.ndz > /dev/null 2> "$T/err"; check "no such node: 2" [ $? = 2 ]
-swapin node2 none.ndz > /dev/null 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
+swapin node7 lab.ndz > /dev/null 2> "$T/err"; check "no such node: 1" [ $? = 1 ]
+swapin node2 none.ndz > /dev/null 2> "$T/err"; check "no such image: 1" [ $? = 1 ]
 swapin --words='frisbee.action=shell' node2 lab.ndz > /dev/null 2> "$T/err"; check "no other action" grep -q "cannot be a word" "$T/err"
 on s curl -s -o "$T/out" -w '%{http_code}' -X POST -H 'Content-Type: application/json' -d '{}' "$URL/api/v1/sessions/$id/stop" > "$T/code"
 check "not without a token" [ "$(cat "$T/code")" = 401 ]

@@ -42,7 +42,7 @@ refused 1 "there is an image small.ndz already" node1 small.ndz
 refused 2 "captured from one node, not from 2" 'node[1-2]' two.ndz
 refused 2 "cannot be the name of an image" node1 two.img
 refused 2 "cannot be the name of an image" node1 .two.ndz
-refused 2 "there is no node node9" node9 two.ndz
+refused 1 "there is no node node9" node9 two.ndz
 refused 2 '"frisbee.hostname=dhcp" has no effect on a node that is captured' --words=frisbee.hostname=dhcp node1 two.ndz
 refused 2 "cannot be a word" --words=frisbee.capture=replace node1 two.ndz
 api POST /api/v1/sessions '{"nodes": "node1", "image": "small.ndz", "replace": true}' > "$T/out"

@@ -35,7 +35,7 @@ swapin node3 store:lab/web > "$T/out" 2> "$T/err"; rc=$?
 check "the latest is loaded" eval '[ $rc = 0 ] && cmp -s "$T/stored" "$T/machines/node3/disk"'
 "$BIN/emustore" -q --store "$T/mystore" put lab/web "$NET/images/lab.ndz" || fail emustore
 check "another version is there at once" images 'images[#]=4' 'images[name=store:lab/web:2].store=lab/web:2'
-swapin node3 store:lab/web:3 > "$T/out" 2> "$T/err"; check "one that is not there: 2" [ $? = 2 ]
+swapin node3 store:lab/web:3 > "$T/out" 2> "$T/err"; check "one that is not there: 1" [ $? = 1 ]
 rm "$T/machines/node3/disk"; swapin node3 store:lab/web:1 > "$T/out" 2> "$T/err"; rc=$?
 check "an old one is loaded" eval '[ $rc = 0 ] && cmp -s "$T/stored" "$T/machines/node3/disk"'
 mv "$T/mystore" "$T/gone"
@@ -157,7 +157,7 @@ MASTER=$!; PIDS+=($MASTER)
 check "the right one is asked" soon grep -q "frisbee.group=239.192.88.1 " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
 check "and the node loads" eval 'ends && disk_is_loaded node1'
 check "its images are the controller's" eval 'api GET /api/v1/images > "$T/out"; json -1 "$T/out" "images[#]=2" "images[name=other/lab.ndz].bytes>1000000" && ! grep -q away "$T/out"'
-swapin node1 none.ndz > "$T/out" 2> "$T/err"; check "no such image: 2" [ $? = 2 ]
+swapin node1 none.ndz > "$T/out" 2> "$T/err"; check "no such image: 1" [ $? = 1 ]
 rm "$T/machines/node1/disk"; swapin node1 other/lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "one of a folder in the folder is loaded" eval '[ $rc = 0 ] && disk_is_loaded node1'
 kill -STOP "$MASTER"

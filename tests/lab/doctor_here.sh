@@ -21,7 +21,7 @@ told 1 2; says "not ok" interface "eth0 is down"; summed "ip link set eth0 up"; 
 told 1 3; says "not ok" interface "eth0 is down"
 told 1 4; says "not ok" interface "eth0 has no IPv4 address"; never "no route"
 doctor 1 4 -i eth0; summed "eth0 has no IPv4 address"
-told 2 12
+told 1 12
 told 1 5; says "not ok" interface "no route to $GROUP.*-i eth0"
 
 echo "== a wrong subnet; another machine has this one's address; this one's firewall, IGMP first"

@@ -120,7 +120,7 @@ ends now
 echo "== keys"
 status 1 "$BIN/frisbee" -m $GROUP -p $PORT --group-key "$T/none" "$T/x"
 "$BIN/imagekey" -q --encrypt-key "$T/encryption"
-status 2 "$BIN/frisbee" -m $GROUP -p $PORT --group-key "$T/encryption" "$T/x"
+status 3 "$BIN/frisbee" -m $GROUP -p $PORT --group-key "$T/encryption" "$T/x"
 check "it is of another kind" said "is a key for encryption, but a group's key is needed" "$T/stderr"
 cp "$T/key" "$T/open"; chmod 644 "$T/open"
 status 1 "$BIN/frisbeed" -m $GROUP -p $PORT --group-key "$T/open" "$T/disk.ndz"

@@ -31,13 +31,13 @@ on s ip addr add 10.9.0.77/24 dev eth0
 FROM=10.9.0.77 check "by another address of the master than its sessions send from" get 3 first "$T/out"
 on s ip addr del 10.9.0.77/24 dev eth0; check "it is the disk" cmp "$T/disk1" "$T/out"
 check "-Q says where it is served" grep -q 'first: [0-9]* bytes, is served at 239.192.50.1, port' "$T/query"
-status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q none; check "no such image" grep -q 'has no such image' "$T/stderr"
+status 1 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q none; check "no such image" grep -q 'has no such image' "$T/stderr"
 cp "$T/images/image1.ndz" "$T/images/image1.ndz.partial"	# as if it were being written
 for name in ../conf image1.ndz/../../conf /etc/passwd .hidden image1.ndz.partial; do
-	status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q "$name"
+	status 1 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q "$name"
 done
 ln -s "$T/conf" "$T/images/outside"
-status 2 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q outside; check "a link that leads out of the folder" grep -q 'has no such image' "$T/stderr"
+status 1 on 1 "$BIN/frisbee" -S 10.9.0.1 -Q outside; check "a link that leads out of the folder" grep -q 'has no such image' "$T/stderr"
 
 echo "== twenty images, sixty clients at once"
 loads=()

@@ -34,7 +34,7 @@ restart_sub() { kill -9 $SUB; wait $SUB 2> /dev/null; master_at 1; SUB=$MASTER; 
 echo "== fetched once, and served meanwhile"
 on 2 "$BIN/frisbee" -S $FROM -Q big.ndz > "$T/query" || fail "-Q"
 check "its length is known before" grep -q "big.ndz: $(stat -c %s "$T/images/big.ndz") bytes, is not served now" "$T/query"
-status 2 get 2 none "$T/out"; check "what the parent has not" grep -q "has no such image" "$T/stderr"
+status 1 get 2 none "$T/out"; check "what the parent has not" grep -q "has no such image" "$T/stderr"
 status 1 on 2 "$BIN/frisbee" -S 10.9.0.1 -Q big.ndz; check "the parent does not know the clients" grep -q "does not allow it" "$T/stderr"
 get 2 big.ndz "$T/out2" --stats "$T/stats2" & a=$!; get 3 big.ndz "$T/out3" --base & b=$!
 check "a client has chunks" soon has_chunks 2

@@ -52,7 +52,7 @@ status 1 on s "$BIN/mfrisbeed" --user nobody -c "$T/conf"; check "a state that i
 chown -R nobody "$T/state"; master --user nobody
 status 1 on 2 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/other/new "$T/disk"; check "no upload" settled "other/new: .*Permission denied"
 kill $MASTER; wait $MASTER
-status 2 on s "$BIN/mfrisbeed" --user no-such-user -c "$T/conf"
+status 1 on s "$BIN/mfrisbeed" --user no-such-user -c "$T/conf"
 
 echo "== frisbeed"
 mkdir "$T/said"; chown nobody "$T/said"

@@ -88,7 +88,7 @@ test_file(void)
 
 	T_CHECK(refused(in_scratch("none"), DISK_READ, ERR_IO, "none: No such file"));
 	T_CHECK(refused(in_scratch("none"), DISK_WRITE, ERR_IO, "none: No such file"));
-	T_CHECK(refused(scratch_dir, DISK_READ, ERR_USAGE, "is a directory"));
+	T_CHECK(refused(scratch_dir, DISK_READ, ERR_IO, "is a directory"));
 	d = must_open(in_scratch("f"), RW | DISK_CREATE);
 	T_CHECK(disk_kind(d) == DISK_FILE);
 	T_CHECK(disk_seekable(d));

@@ -205,7 +205,7 @@ test_same_name(void)
 	struct track_report out;
 
 	save_record(DEVICE_BYTES);
-	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_USAGE);
+	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_REFUSED);
 	T_CHECK(strstr(e.text, "dsync start vol") != NULL);
 	c.force = true;
 	T_CHECK(track_new(&c, &out, &e) == 0 && strcmp(out.name, "vol") == 0);
@@ -269,7 +269,7 @@ test_room(void)
 	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_REFUSED);
 	T_CHECK(strstr(e.text, "may need 2 MiB to note 112 blocks of 64 KiB") != NULL);
 	T_CHECK(sh("truncate -s 1M small") == 0);
-	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_USAGE); /* it is no device */
+	T_CHECK(track_new(&c, &out, &e) != 0 && e.kind == ERR_UNSUPPORTED); /* it is no device */
 	room = (2 << 20) - 1;
 	in_metadata = ended;
 	T_CHECK(track_start(scratch_dir, "vol", &out, &e) == 0 && !out.tracked && out.there);

@@ -258,7 +258,7 @@ test_table(void)
 	T_CHECK(imgtable_find(t, 6)->sectors.len == 60);
 	T_CHECK(!imgtable_needs(t, &sector));
 	T_CHECK(imgtable_refuse(t, 2, &e) != 0);
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(strstr(e.text, "no partition 2: it has partitions 1, 5, 6") != NULL);
 	imgtable_free(t);
 	/* The chunk with the second EBR is to be had nowhere. */

@@ -76,7 +76,7 @@ test_files(void)
 	T_CHECK(verifier_new(&v, "a.key", &e) == -1);
 	T_CHECK(verifier_new(&v, "a.enc", &e) == -1);
 	T_CHECK(crypt_new(&c, "a.key", &e) == -1);
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_FORMAT);
 	static const mode_t open_to[] = { 0640, 0604, 0620, 0602 };
 	for (unsigned i = 0; i < 4; i++) {
 		chmod("a.key", open_to[i]);

@@ -46,12 +46,12 @@ test_set_mbr(void)
 		T_CHECK(e.kind == ERR_USAGE);
 	}
 	T_CHECK(!set_type("set", 3, 0x83));
-	T_CHECK(e.kind == ERR_USAGE); /* the extended one */
+	T_CHECK(e.kind == ERR_ABSENT); /* the extended one */
 	T_CHECK(!set_type("set", 0, 0x83));
 	T_CHECK(!set_type("set", 8, 0x83));
 	T_CHECK(sh("truncate -s 1M blank") == 0);
 	T_CHECK(!set_type("blank", 1, 0x83));
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(strstr(e.text, "no partition table") != NULL);
 	free(before.b);
 }
@@ -107,11 +107,11 @@ test_set_gpt(void)
 	T_CHECK(unknown == sizeof bad / sizeof bad[0]);
 	T_CHECK(sh("cmp a was") == 0);
 	T_CHECK(try_type("a", 3, 0xbf00) == -1);
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(!set_type("a", 3, 0x8300));
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(!set_type("a", 1000, 0x8300));
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 }
 
 /* Exactly the entry's type and name and four checksums change, in each copy that

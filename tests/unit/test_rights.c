@@ -213,7 +213,7 @@ static void
 test_users(void)
 {
 	T_CHECK(rights_become("no-such-user", &e) == -1);
-	T_CHECK(e.kind == ERR_USAGE);
+	T_CHECK(e.kind == ERR_ABSENT);
 	T_CHECK(rights_give_folder("no-such-user", in_scratch("state"), &e) == -1);
 	T_CHECK(rights_give_folder(NULL, in_scratch("state"), &e) == 0);
 	T_CHECK(rights_give_folder(NULL, in_scratch("state"), &e) == 0);

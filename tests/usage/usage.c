@@ -1,12 +1,12 @@
-/* usage.c: what programs refuse as wrong usage, each refusal in a process that is only
- * forked:
+/* usage.c: what programs refuse as wrong usage, and how they fail when the command line is right,
+ * each time in a process that is only forked:
  *
  *	usage PROGRAM TABLE
  *
  * TABLE is tests/usage/PROGRAM.txt (table.h).  The main() of every program is linked into
  * this one as PROGRAM_main() (Makefile).  For each case a child calls it in a folder that has
  * `disk` (64 KiB of zeros), `image` (of that disk), `empty` (a file) and `dir` (a folder).
- * The exit status must be 2, standard error must have one sentence, which begins with the
+ * The exit status must be 2, or 1 where the table says so; standard error must have one sentence, which begins with the
  * program's name, and the words of the table.  Nothing may be on standard output but the
  * document of --json, and the folder must be as it was.  tests/run starts this program once
  * for each table.  All is done in the first thread. */
@@ -23,7 +23,6 @@
 #include "tests/usage/table.h"
 
 enum {
-	STATUS_USAGE = 2,
 	DISK_BYTES = 64 << 10,
 	/* A program that does not refuse may wait for ever, as a server does. */
 	LIMIT_S = 100,
@@ -225,8 +224,8 @@ stdout_is_right(char *const *words, const char *text)
 static const char *
 wrong(const struct program *p, const struct usage_case *c, const struct outcome *o)
 {
-	if (!WIFEXITED(o->status) || WEXITSTATUS(o->status) != STATUS_USAGE)
-		return "the exit status is not 2";
+	if (!WIFEXITED(o->status) || WEXITSTATUS(o->status) != c->status)
+		return "the exit status is another one";
 	if (!is_one_sentence(p->name, o->err))
 		return "that is not one sentence";
 	for (const char *const *part = c->parts; *part != NULL; part++)
@@ -259,8 +258,10 @@ static void
 check_any_program(const struct program *p)
 {
 	char word[] = "--nonsense";
-	struct usage_case none = { .text = "no argument", .parts = { "usage: " } };
+	struct usage_case none = { .text = "no argument", .parts = { "usage: " },
+		.status = STATUS_USAGE };
 	struct usage_case nonsense = { .text = word,
+		.status = STATUS_USAGE,
 		.words = { word },
 		.parts = { "--nonsense is not an option", "usage: " } };
 
@@ -272,13 +273,16 @@ static bool
 check_table(const struct program *p, const char *path, struct table *t)
 {
 	struct usage_case c = { 0 };
-	int n = 0, rc;
+	int n[STATUS_USAGE + 1] = { 0 }, rc;
 
-	for (; (rc = table_next(t, &c)) == 1; n++)
+	while ((rc = table_next(t, &c)) == 1) {
 		check(p, path, &c);
+		n[c.status]++;
+	}
 	if (rc < 0)
 		t_check(false, "this line cannot be understood", path, c.line);
-	return t_check(n > 0, "the table has cases", path, 1);
+	return t_check(n[STATUS_USAGE] > 0 && n[STATUS_FAILED] > 0,
+	    "the table has cases of both exit statuses", path, 1);
 }
 
 int

@@ -20,7 +20,7 @@ find_slice(struct target *t, uint64_t number, struct err *e)
 	int rc = sectorsize_check(t->disk, &pt, e);
 	const struct partition *p = ptable_find(&pt, (unsigned)number);
 	if (rc == 0 && p == NULL)
-		rc = err_set(e, ERR_USAGE, "%s: has no partition %" PRIu64,
+		rc = err_set(e, ERR_ABSENT, "%s: has no partition %" PRIu64,
 		    disk_name(t->disk), number);
 	if (rc == 0)
 		t->slice = p->sectors;
@@ -41,7 +41,7 @@ compare_open(
 	if (!disk_seekable(t->disk))
 		rc = err_set(e, ERR_USAGE, "%s: a pipe cannot be compared", path);
 	else if (bytes % SECTOR_BYTES != 0 && !any_length)
-		rc = err_set(e, ERR_USAGE,
+		rc = err_set(e, ERR_UNSUPPORTED,
 		    "%s: its length, %" PRIu64 " bytes, is not a multiple of "
 		    "512; use -r to compare it as a file",
 		    path, bytes);

@@ -13,8 +13,8 @@ struct target {
 };
 
 /* Open the disk at `path`, and find partition number `slice` of it (0: the whole disk).  On
- * success compare_close() is to be called.  ERR_USAGE: it is a pipe, it has no such partition,
- * or its length is not a multiple of 512 bytes and any_length is false.  Otherwise errors as
+ * success compare_close() is to be called.  ERR_USAGE: it is a pipe; ERR_ABSENT: it has no
+ * such partition; ERR_UNSUPPORTED: its length is not a multiple of 512 bytes and any_length is false.  Otherwise errors as
  * disk_open(), ptable_read() and sectorsize_check(). */
 int compare_open(
     struct target *, const char *path, uint64_t slice, bool any_length, struct err *);

@@ -99,7 +99,7 @@ open_image(struct fitted *f, const char *path, struct err *e)
 	int is = sig_is_file(path, e);
 
 	if (is == 1)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_UNSUPPORTED,
 		    "%s: is a signature, but --fit needs the image, which has a table", path);
 	if (is < 0 || sectors_open(&f->image, path, e) != 0)
 		return -1;

@@ -73,7 +73,7 @@ void sig_free(struct sig *);
 bool sig_begins(const uint8_t head[SIG_MAGIC_BYTES]);
 /* Does this file begin as a signature does?  1, 0, or -1 when it cannot be read. */
 int sig_is_file(const char *path, struct err *);
-/* Read and decode a file.  Errors as sig_get(); ERR_USAGE: it is not a regular file. */
+/* Read and decode a file.  Errors as sig_get(); ERR_UNSUPPORTED: it is not a regular file. */
 int sig_read(struct sig *, const char *path, struct err *);
 /* Write a file, which gets its name when it is complete.  Where `image` is not NULL, the
  * file gets the time of the image, by which other tools tell that the two belong together.

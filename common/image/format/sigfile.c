@@ -34,7 +34,7 @@ read_whole(struct disk *d, uint8_t **bytes, size_t *len, struct err *e)
 
 	if (disk_kind(d) != DISK_FILE)
 		return err_set(
-		    e, ERR_USAGE, "%s: a signature must be a file", disk_name(d));
+		    e, ERR_UNSUPPORTED, "%s: a signature must be a file", disk_name(d));
 	if (size > SIG_HEADER_BYTES + (uint64_t)UINT32_MAX * SIG_RECORD_BYTES)
 		return err_set(
 		    e, ERR_FORMAT, "%s: too large for a signature", disk_name(d));

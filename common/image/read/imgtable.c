@@ -338,7 +338,7 @@ imgtable_refuse(const struct imgtable *t, unsigned number, struct err *e)
 	char numbers[PTABLE_PARTS_MAX * 5];
 
 	if (!is_disk(t))
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_ABSENT,
 		    "the image was made from a %s and has no partitions: install it "
 		    "without --only",
 		    t->image.kind == EXT_KIND_PARTITION ? "single partition" : "file");
@@ -350,14 +350,14 @@ imgtable_refuse(const struct imgtable *t, unsigned number, struct err *e)
 	if (t->tried && !t->good)
 		return err_set(e, ERR_FORMAT, "%.400s", t->why.text);
 	if (imgtable_table(t) == NULL)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_ABSENT,
 		    "the image has no partition table, so --only finds no partition");
 	put_numbers(t, numbers, sizeof numbers);
 	if (imgtable_left_out(t, number))
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_ABSENT,
 		    "partition %u was left out when the image was made (imagezip -I): "
 		    "it has partitions %.200s",
 		    number, numbers);
-	return err_set(e, ERR_USAGE,
+	return err_set(e, ERR_ABSENT,
 	    "the image has no partition %u: it has partitions %.200s", number, numbers);
 }

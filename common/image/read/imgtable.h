@@ -47,7 +47,7 @@ int imgtable_open(struct imgtable *, struct disk **, struct err *);
  * so; of others, false. */
 bool imgtable_left_out(const struct imgtable *, unsigned number);
 /* Sets the error that says why that partition is not available, and which ones are: "it has
- * partitions 1, 2, 5".  ERR_USAGE; ERR_UNSUPPORTED of a delta without the table; ERR_FORMAT
+ * partitions 1, 2, 5".  ERR_ABSENT; ERR_UNSUPPORTED of a delta without the table; ERR_FORMAT
  * of a table that cannot be read.  Returns -1. */
 int imgtable_refuse(const struct imgtable *, unsigned number, struct err *);
 
