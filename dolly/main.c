@@ -129,7 +129,18 @@ report_to(const void *options, char **operands, int n)
 	                                                 : stdout;
 }
 
+/* What is left of a node's target is known to whoever installs (sink.h). */
+static const char *
+left(const void *options, char **operands, int n)
+{
+	(void)options;
+	return n > 0 && strcmp(operands[0], "serve") == 0
+	           ? "nodes that were not complete have ended, too"
+	           : NULL;
+}
+
 static const struct cli_program prog = {
+	.left = left,
 	.name = "dolly",
 	.synopsis = "[options] command [operands]",
 	.about =

@@ -94,7 +94,23 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
+static const char *
+left(const void *options, char **operands, int n)
+{
+	const struct options *o = options;
+
+	(void)operands, (void)n;
+	switch (o->command) {
+	case DSYNC_INIT: return "there is no whole copy yet: the same command begins anew";
+	case DSYNC_ONCE:
+		return "dsync status says what the copy holds, and the next sync completes it";
+	case DSYNC_VERIFY: return "not all was compared";
+	default: return NULL;
+	}
+}
+
 const struct cli_program dsync_program = {
+	.left = left,
 	.name = "dsync",
 	.synopsis = "[options] init|once|run|status|verify DEV [HOST:]TARGET  or  "
 		    "track --metadata=META DEV [NAME]  or  start|stop|untrack NAME",

@@ -149,8 +149,31 @@ report_to(const void *options, char **operands, int n)
 	return stdout;
 }
 
+static const char *
+left(const void *options, char **operands, int n)
+{
+	static const struct {
+		const char *command, *left;
+	} all[] = { { "put", "the image is not in the store" },
+		{ "import", "this image is not in the store" },
+		{ "copy", "the same command copies the rest" },
+		{ "rm", "the same command removes the rest" },
+		{ "forget", "the same command does the rest" },
+		{ "gc", "the store is whole: the same command goes on" },
+		{ "repair", "the store is not worse: the same command goes on" },
+		{ "verify", "not all was looked at" } };
+
+	if (n > 0 && strcmp(operands[0], "get") == 0)
+		return output_image_left(options, operands, n);
+	for (size_t i = 0; n > 0 && i < sizeof all / sizeof all[0]; i++)
+		if (strcmp(operands[0], all[i].command) == 0)
+			return all[i].left;
+	return NULL;
+}
+
 static const struct cli_program prog = {
 	.report_to = report_to,
+	.left = left,
 	.name = "emustore",
 	.synopsis = "[options] command [operands]",
 	.about =

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/say.h"
 #include "common/disk/disk.h"
 #include "common/disk/output.h"
+#include "common/image/format/kind.h"
 #include "common/image/read/image_view.h"
 #include "common/image/read/sectors.h"
 #include "common/layout/fitplan.h"
@@ -73,8 +75,10 @@ install_image(struct run *r, const struct survey *v, struct err *e)
 	if (put)
 		rc = sink_end(&r->sink, &sum, e);
 	/* Errors of the installation itself do not name the image yet. */
-	if (sink_close(&r->sink, NULL, e) || (put && rc != 0))
+	if (sink_close(&r->sink, &sum, e) || (put && rc != 0))
 		err_ctx(e, "%s", image_name(r->image));
+	if (rc != 0 && !r->o->crc_only)
+		sink_add_left(sum.left, e);
 	progress_end(&r->progress, rc == 0 ? sum.bytes_covered : 0);
 	if (r->o->dots || r->o->gb_dots)
 		say_text(stderr, "\n");
@@ -318,6 +322,23 @@ find_plan(struct run *r, const char *target, struct err *e)
 	return rc;
 }
 
+/* Of an image that cannot be read: was the target given in its place? */
+static void
+note_swapped(const char *target, struct err *e)
+{
+	struct err ignored;
+	struct stat st;
+	struct disk *d;
+
+	if (e->kind != ERR_FORMAT || stat(target, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    disk_open(&d, target, DISK_READ, &ignored) != 0)
+		return;
+	if (kind_is_image(d, &ignored) == 1)
+		err_add(e, "%s is an image: the image comes first, and the target behind it",
+		    target);
+	disk_close(d, &ignored);
+}
+
 static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
@@ -342,6 +363,8 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 		image_close(r.image);
 	}
 	opener_free(opener);
+	if (rc != 0)
+		note_swapped(target, e);
 	return rc;
 }
 

@@ -15,6 +15,7 @@ raw_copy(struct run *r, const char *target, struct err *e)
 		.force = r->o->install.force,
 		.guard = cli_guard_set };
 	static const struct copy_config all;
+	struct sink_sum sum = { 0 };
 	struct sink sink;
 
 	if (output_check_replace(target, &kind_image, cfg.force, e) != 0 ||
@@ -22,7 +23,9 @@ raw_copy(struct run *r, const char *target, struct err *e)
 		return -1;
 	int rc = image_copy(r->image, &sink, &all, e);
 	if (rc == 0)
-		rc = sink_end(&sink, NULL, e);
-	sink_close(&sink, NULL, e);
+		rc = sink_end(&sink, &sum, e);
+	sink_close(&sink, &sum, e);
+	if (rc != 0)
+		sink_add_left(sum.left, e);
 	return rc == 0 && r->o->json ? failure_none_show_on(r->report, e) : rc;
 }

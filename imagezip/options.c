@@ -295,8 +295,19 @@ report_to(const void *opts, char **operands, int n)
 	return o->what.look_only ? stdout : output_report_last(opts, operands, n);
 }
 
+static const char *
+left(const void *opts, char **operands, int n)
+{
+	const struct options *o = opts;
+
+	if (o->what.look_only)
+		return NULL;
+	return o->to != NULL ? "no image was made" : output_image_left(opts, operands, n);
+}
+
 const struct cli_program imagezip_program = {
 	.report_to = report_to,
+	.left = left,
 	.name = "imagezip",
 	.synopsis = "[options] source image|-",
 	.about = "Store the used part of a disk, a partition or a file in an image.",

@@ -12,6 +12,7 @@
 #include "common/base/say.h"
 #include "common/cli/failure.h"
 #include "common/disk/ptable.h"
+#include "common/image/format/marker.h"
 #include "stream/attach/attach.h"
 #include "stream/boot/boot.h"
 #include "stream/boot/start.h"
@@ -134,6 +135,27 @@ choose_way(const struct opts *o, struct attach_config *c, struct err *e)
 	return 0;
 }
 
+/* Until a disk that is streamed to is complete, it has the marker. */
+static void
+say_incomplete(const struct opts *o, const char *disk)
+{
+	char sentence[300];
+	struct err ignored;
+	struct disk *d;
+
+	if (o->quiet || disk_open(&d, disk, DISK_READ, &ignored) != 0)
+		return;
+	bool complete = marker_refuse(d, 0, 0, &ignored) == 0;
+	disk_close(d, &ignored);
+	if (complete)
+		return;
+	snprintf(sentence, sizeof sentence, "%.200s is incomplete: the same command %s", disk,
+	    o->stream.table != NULL && strcmp(o->stream.table, "memory") == 0
+		? "begins anew"
+		: "goes on");
+	tell(sentence);
+}
+
 static int
 stay_attached(const struct opts *o, const struct attach_config *c, struct err *e)
 {
@@ -150,6 +172,8 @@ stay_attached(const struct opts *o, const struct attach_config *c, struct err *e
 		*e = ending;
 		rc = -1;
 	}
+	if (c->stream.disk != NULL)
+		say_incomplete(o, c->stream.disk);
 	if (rc != 0 && reported)
 		failure_told(e); /* the document was printed when the image was attached */
 	return rc;

@@ -62,6 +62,10 @@ struct cli_program {
 	/* With --json: where the report goes, for these operands, so that it is not mixed
 	 * with the data.  NULL: to standard output. */
 	FILE *(*report_to)(const void *opts, char **operands, int n);
+	/* For these operands: what is left when a signal has ended the program, and how to go
+	 * on, as in "no image was made"; it is added to the sentence.  NULL: there is nothing
+	 * to say, or the error says it. */
+	const char *(*left)(const void *opts, char **operands, int n);
 	/* The program ends a few seconds after a signal even when it hangs: cli_guard.h. */
 	bool guarded;
 	/* The program ignores SIGHUP: a server does not end with the terminal that it was

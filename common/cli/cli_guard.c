@@ -15,6 +15,7 @@
 
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
+#include "common/base/say.h"
 #include "common/base/timed.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
@@ -35,7 +36,7 @@ static struct {
 	const char *program;
 	int report_fd;        /* -1: no JSON is wanted */
 	pthread_mutex_t lock; /* of tidy and arg */
-	void (*tidy)(void *arg);
+	const char *(*tidy)(void *arg);
 	void *arg;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -77,7 +78,8 @@ has_room(int fd)
 static void *
 guard_main(void *arg)
 {
-	char text[160], line[400];
+	char text[300], line[600];
+	const char *left = NULL;
 	struct err e;
 	int n;
 
@@ -88,13 +90,15 @@ guard_main(void *arg)
 	wait_for_grace();
 	pthread_mutex_lock(&guard.lock); /* never unlocked: tidy() cannot be changed any more */
 	if (guard.tidy != NULL)
-		guard.tidy(guard.arg);
+		left = guard.tidy(guard.arg);
 	cancel_check(&e);
 	snprintf(text, sizeof text,
-	    "%.80s, while an operation that it waited for did not return", e.text);
+	    "%.80s, while an operation that it waited for did not return%s%s", e.text,
+	    left != NULL ? "; " : "", left != NULL ? left : "");
 	/* write(2) and not stdio, whose locks other threads may hold. */
 	if (guard.report_fd != STDERR_FILENO) {
-		n = snprintf(line, sizeof line, "%s: %s\n", guard.program, text);
+		n = snprintf(line, sizeof line, "%s%s: %s\n", say_line_clearing(),
+		    guard.program, text);
 		put(STDERR_FILENO, line, n);
 	}
 	n = failure_text(line, sizeof line, text, e.kind, 1);
@@ -130,7 +134,7 @@ cli_guard_wake(void)
 }
 
 void
-cli_guard_set(void (*tidy)(void *arg), void *arg)
+cli_guard_set(const char *(*tidy)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&guard.lock);
 	guard.tidy = tidy;

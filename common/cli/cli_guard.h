@@ -13,8 +13,9 @@ void cli_guard_start(const char *program, int report_fd);
 /* The handler of a signal calls this, to tell the guard that a signal has come. */
 void cli_guard_wake(void);
 /* tidy(arg) is called before the guard ends the program, in the guard's thread and while
- * all other threads go on, so it may do little.  NULL: nothing is to be tidied up.  Returns
- * when no tidy() is being called. */
-void cli_guard_set(void (*tidy)(void *arg), void *arg);
+ * all other threads go on, so it may do little.  It returns what the guard says of what is
+ * left, or NULL.  tidy NULL: nothing is to be tidied up.  Returns when no tidy() is being
+ * called. */
+void cli_guard_set(const char *(*tidy)(void *arg), void *arg);
 
 #endif /* COMMON_CLI_CLI_GUARD_H */

@@ -49,6 +49,19 @@ report_to(const struct cli_program *prog, const void *opts, char **operands, int
 	return prog->report_to != NULL ? prog->report_to(opts, operands, n) : stdout;
 }
 
+/* Add to the error what is left, when a signal has ended the program. */
+static void
+add_left(const struct cli_program *prog, const void *opts, char **operands, int n,
+    struct err *e)
+{
+	const char *left = cancel_signal() != 0 && prog->left != NULL
+	                       ? prog->left(opts, operands, n)
+	                       : NULL;
+
+	if (left != NULL)
+		err_add(e, "%s", left);
+}
+
 static void
 tell(const struct cli_program *prog, const struct err *e)
 {
@@ -94,6 +107,9 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 			    prog->name, report != NULL ? fileno(report) : -1);
 		cli_catch_signals(!prog->ignores_hangup);
 		status = run(opts, argv + at, argc - at, &e);
+		say_line_clear(); /* of what has failed amid it */
+		if (status < 0)
+			add_left(prog, opts, argv + at, argc - at, &e);
 	}
 	if (parsed == CLI_ERROR || status < 0)
 		return fail(prog, opts, report, &e);

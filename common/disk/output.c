@@ -112,6 +112,14 @@ output_report_last(const void *opts, char **operands, int n)
 	return n > 0 ? output_report(operands[n - 1]) : stdout;
 }
 
+const char *
+output_image_left(const void *opts, char **operands, int n)
+{
+	(void)opts;
+	return n > 0 && strcmp(operands[n - 1], "-") == 0 ? "the image is incomplete"
+	                                                   : "no image was made";
+}
+
 void
 output_remove(const char *path)
 {

@@ -35,7 +35,7 @@ struct boot_area {
 	bool was_marked;
 	struct marker old;
 	pthread_mutex_t lock;
-	bool marked;
+	_Atomic bool marked;
 };
 
 /* Read the present boot area at byte `at` of the disk, which is kept where the image

@@ -406,16 +406,18 @@ static void
 watch_server(struct node_load *l)
 {
 	struct node_stats s;
+	char sentence[400];
 
 	node_stats(l->node, &s);
 	if (s.away == l->away)
 		return;
 	l->away = s.away;
-	l->cfg->say(l->cfg->arg,
+	snprintf(sentence, sizeof sentence, "%.255s: %s", l->cfg->server,
 	    !s.met   ? "the server does not answer yet; this node waits for it"
 	    : s.away ? "the server went away; this node keeps what it has and waits for "
 		       "the server"
 		     : "the server is back");
+	l->cfg->say(l->cfg->arg, sentence);
 }
 
 static void
@@ -540,6 +542,17 @@ count(const struct node_load *l, struct dolly_load_stats *s)
 	s->encrypted = wires_encrypted(l->wires);
 }
 
+/* Say which server it is, which the engine does not know, and what is left of the target. */
+static void
+explain(const struct node_load *l, struct err *e)
+{
+	static const char words[] = "the server";
+
+	if (strncmp(e->text, words, sizeof words - 1) == 0)
+		err_ctx(e, "%s", l->cfg->server);
+	sink_add_left(l->sum.left, e);
+}
+
 int
 dolly_load(
     const struct dolly_load_config *cfg, struct dolly_load_stats *stats, struct err *e)
@@ -551,7 +564,9 @@ dolly_load(
 	if (rc == 0)
 		rc = run(&l, e);
 	if (l.feeder != NULL)
-		feeder_close(l.feeder, NULL, &ignored);
+		feeder_close(l.feeder, &l.sum, &ignored);
+	if (rc != 0)
+		explain(&l, e);
 	if (rc == 0)
 		rc = finish_relay(&l, e);
 	relay_stop(l.relay);

@@ -319,6 +319,8 @@ write_all(struct send *s, struct stream_totals *t, uint64_t *at, struct err *e)
 			rc = write_batch(s, item, t, at, e);
 		pool_put(s->pool, item);
 		keep_rate(began, *at, s->cfg->bytes_per_second);
+		if (rc == 0)
+			rc = cancel_check(e);
 	}
 	return rc;
 }

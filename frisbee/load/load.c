@@ -110,25 +110,13 @@ load_stop(struct load *l)
 	asks_to_look(l->asks);
 }
 
-/* Add to the error that the sink holds only a part of the image. */
-static void
-say_incomplete(const struct load *l, struct err *e)
-{
-	struct err why = *e;
-
-	if (l->result.chunks > 0 && !l->writes_nothing)
-		err_set(e, why.kind, "%.400s; the target is incomplete", why.text);
-}
-
 int
 load_end(struct load *l, struct load_stats *out, struct err *e)
 {
 	pthread_join(l->thread, NULL);
 	int rc = l->rc;
-	if (rc != 0) {
+	if (rc != 0)
 		*e = l->err;
-		say_incomplete(l, e);
-	}
 	if (out != NULL)
 		*out = l->result;
 	free_load(l);

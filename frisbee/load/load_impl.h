@@ -20,7 +20,6 @@ struct load {
 	struct mailbox *box; /* events for the loop */
 	struct asks *asks;   /* puts events into `box` */
 	struct feeder *feeder; /* puts events into `box`, too; NULL: the loop has closed it */
-	bool writes_nothing;   /* the sink writes nothing */
 	struct client *client;
 	struct mailbox *ended; /* holds one event from when the load has ended */
 	pthread_t thread;

@@ -98,10 +98,7 @@ open_sink(struct load *l, struct err *e)
 		.keep_encrypted = c->keep_encrypted,
 		.open = c->open,
 		.open_arg = c->open_arg };
-	if (feeder_new(&l->feeder, &f, e) != 0)
-		return -1;
-	l->writes_nothing = feeder_info(l->feeder)->writes_nothing;
-	return 0;
+	return feeder_new(&l->feeder, &f, e);
 }
 
 /* The engine's configuration as the caller has chosen it. */

@@ -566,6 +566,8 @@ loop_run(struct load *load, struct load_stats *r, struct err *e)
 		*e = why;
 		rc = -1;
 	}
+	if (rc != 0)
+		sink_add_left(r->sum.left, e);
 	r->done = rc == 0;
 	l.now = clock_us();
 	leave(&l, &r->sum);

@@ -247,7 +247,7 @@ install_resumes(const struct install *in)
 bool
 install_in_order(const struct install *in)
 {
-	return disk_kind(in->disk) == DISK_STREAM;
+	return in->is_stream;
 }
 
 int

@@ -90,10 +90,10 @@ struct install_config {
 	void (*say)(const char *sentence);
 	/* Called with a warning that does not stop the run; NULL: not called. */
 	void (*warn)(const char *sentence);
-	/* Called with a function that removes the target when the program has to end at
-	 * once, while all threads go on; called with NULL when there is nothing to remove
-	 * any more. NULL: not called. */
-	void (*guard)(void (*tidy)(void *arg), void *arg);
+	/* Called with a function that removes a new target, and says what is left, when the
+	 * program has to end at once, while all threads go on; called with NULL when the
+	 * target is closed. NULL: not called. */
+	void (*guard)(const char *(*tidy)(void *arg), void *arg);
 	/* Called from another thread when the installation has failed; NULL: not called. */
 	void (*failed)(void *arg);
 	void *failed_arg;
@@ -227,11 +227,12 @@ bool install_wants(struct install *, uint32_t *chunk);
 /* Called when all chunks were fed: wait for the threads, fill the rest of the free space,
  * set the partition type, size a new file, sync, close. Returns 0 only when every byte is
  * where it belongs. Frees the installation, also on failure; s->lost is the caller's
- * after a success. */
-int install_finish(struct install *, struct install_stats *, struct err *);
+ * after a success, and after a failure *left says what is left of the target. */
+int install_finish(
+    struct install *, struct install_stats *, enum sink_left *left, struct err *);
 /* Give up: stop the threads, close, free. A regular file is removed when it was new, or
- * was emptied for the first chunk. NULL is fine. */
-void install_abort(struct install *);
+ * was emptied for the first chunk. Returns what is left of the target. NULL is fine. */
+enum sink_left install_abort(struct install *);
 /* Has a thread failed? If so, install_finish() returns its error. */
 bool install_failed(struct install *);
 /* Bytes of the disk that are done, for progress lines; from any thread. */

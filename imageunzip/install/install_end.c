@@ -59,13 +59,42 @@ tell_tail(struct install *in, struct install_stats *s)
 	tell(sentence);
 }
 
-/* Remove a new file, unless a state remembers what it holds. */
-static void
+/* Into a pipe, a write that fails may have written a part. */
+static bool
+is_changed(const struct place *p)
+{
+	const struct target *t = &p->target;
+
+	return t->boot_area.marked || t->boot_area.was_marked ||
+	       t->bytes_written + t->bytes_filled > 0 || (p->in->is_stream && p->fed > 0);
+}
+
+enum sink_left
+install_left(const struct install *in, bool removed)
+{
+	bool changed = false;
+
+	if (removed || in->cfg.dry)
+		return removed ? SINK_LEFT_NO_FILE : SINK_LEFT_UNSAID;
+	for (unsigned i = 0; i < in->n; i++)
+		changed |= is_changed(&in->place[i]);
+	if (!changed || in->must_empty)
+		return SINK_LEFT_AS_WAS;
+	if (in->cfg.state != NULL || in->cfg.skip_same)
+		return SINK_LEFT_STATE;
+	return in->delta || in->is_stream ? SINK_LEFT_PART : SINK_LEFT_SECTORS;
+}
+
+/* Remove a new file, unless a state remembers what it holds.  Returns what is left. */
+static enum sink_left
 drop_new_file(const struct install *in)
 {
-	if (in->unlink_path != NULL && !resume_pending(&in->place->resume) &&
-	    !in->must_empty)
+	bool drops = in->unlink_path != NULL && !resume_pending(&in->place->resume) &&
+	             !in->must_empty;
+
+	if (drops)
 		output_remove(in->unlink_path);
+	return install_left(in, drops);
 }
 
 /* Is it known what all chunks store?  It is not for chunks of an earlier run that were not
@@ -185,7 +214,8 @@ add_up(struct install *in, struct install_stats *s)
 }
 
 int
-install_finish(struct install *in, struct install_stats *s, struct err *e)
+install_finish(
+    struct install *in, struct install_stats *s, enum sink_left *left, struct err *e)
 {
 	struct err closing;
 	int rc = install_threads_stop(in, e);
@@ -202,23 +232,24 @@ install_finish(struct install *in, struct install_stats *s, struct err *e)
 		rc = -1;
 	}
 	if (rc != 0)
-		drop_new_file(in);
+		*left = drop_new_file(in);
 	else if (!in->cfg.dry)
 		tell_lost(in, s);
 	install_free(in);
 	return rc;
 }
 
-void
+enum sink_left
 install_abort(struct install *in)
 {
 	struct err e = { .kind = ERR_CANCELLED, .text = "cancelled" };
 
 	if (in == NULL)
-		return;
+		return SINK_LEFT_UNSAID;
 	pipeline_fail(in->pipe, &e);
 	install_threads_stop(in, &e);
 	(void)install_close(in, &e);
-	drop_new_file(in);
+	enum sink_left left = drop_new_file(in);
 	install_free(in);
+	return left;
 }

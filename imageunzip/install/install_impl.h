@@ -49,6 +49,7 @@ struct place {
 struct install {
 	struct install_config cfg;
 	struct disk *disk;
+	bool is_stream; /* the disk is a pipe */
 	struct rehearsal *rehearsal; /* nothing is written; the disk's; or NULL */
 	struct disk_hold *hold; /* of the partitions that are installed to, or NULL */
 	unsigned n;          /* places: one, or one for each partition of --only */
@@ -107,6 +108,11 @@ bool install_makes_file(const struct install_config *, const char *path);
 int install_close(struct install *, struct err *);
 /* Free the installation, when the target is closed. */
 void install_free(struct install *);
+
+/* install_end.c: */
+/* What is left of the target when the installation does not end well; removed: the new file
+ * is gone.  Also while the threads go on. */
+enum sink_left install_left(const struct install *, bool removed);
 
 /* install_threads.c: */
 /* Make the buffers and start the writer and the decoders. ERR_NOMEM, or errors of

@@ -1,6 +1,7 @@
 /* install_open.c: begins an installation: it opens the target and starts the threads; and
  * frees all of it at the end. install_sink.c and rehearsal.c call
  * this, in the thread that feeds chunks. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,17 +20,19 @@
 
 /* Remove a new file as drop_new_file() does, while the threads go on. A file with a state
  * stays. */
-static void
+static const char *
 tidy(void *arg)
 {
 	const struct install *in = arg;
+	bool drops = in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty;
 
-	if (in->unlink_path != NULL && in->cfg.state == NULL && !in->must_empty)
+	if (drops)
 		output_remove(in->unlink_path);
+	return sink_left_text(install_left(in, drops), true);
 }
 
 static void
-guard(const struct install *in, void (*how)(void *), const struct install *arg)
+guard(const struct install *in, const char *(*how)(void *), const struct install *arg)
 {
 	if (in->cfg.guard != NULL)
 		in->cfg.guard(how, (void *)(uintptr_t)arg);
@@ -132,8 +135,9 @@ install_open_disk(struct install **out, const struct install_config *cfg,
 	}
 	in->cfg = *cfg;
 	in->disk = d;
+	in->is_stream = disk_kind(d) == DISK_STREAM;
 	/* A stream must be written in order. */
-	if (disk_kind(d) == DISK_STREAM)
+	if (in->is_stream)
 		in->cfg.no_writer = false;
 	if (target_check_options(cfg, e) != 0 || open_places(in, fresh, e) != 0 ||
 	    install_threads_start(in, e) != 0) {
@@ -214,6 +218,19 @@ open_held(struct install **out, const struct install_config *cfg, const char *pa
 	return 0;
 }
 
+/* A new file has no partition. */
+static int
+check_has_parts(const struct install_config *cfg, const char *path, struct err *e)
+{
+	if ((cfg->slice == 0 && cfg->only.n == 0) || access(path, F_OK) == 0 ||
+	    errno != ENOENT || strcmp(path, "-") == 0)
+		return 0;
+	return err_os(e,
+	    "%s: %s installs into a partition of a disk that is there (streamdisk --ro "
+	    "--partition shows a partition of an image as a file)",
+	    path, cfg->slice != 0 ? "-s" : "--only");
+}
+
 static int
 open_target(struct install **out, const struct install_config *cfg, const char *path,
     struct err *e)
@@ -225,7 +242,7 @@ open_target(struct install **out, const struct install_config *cfg, const char *
 	if (cfg->only.n > 0 && strcmp(path, "-") == 0)
 		return err_set(e, ERR_USAGE,
 		    "--only installs into a partition of a disk, and a pipe has none");
-	if (slice_hold(&hold, path, cfg, e) != 0)
+	if (check_has_parts(cfg, path, e) != 0 || slice_hold(&hold, path, cfg, e) != 0)
 		return -1;
 	if (open_held(out, cfg, path, hold, e) == 0)
 		return 0;

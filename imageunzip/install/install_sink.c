@@ -35,7 +35,6 @@ info(void *self, struct sink_info *i)
 	i->chunk0_first = s->early || s->chunk0_helps || install_waits(s->install);
 	i->has_some =
 	    s->early || s->only || install_fits(s->install) || install_resumes(s->install);
-	i->writes_nothing = s->found != NULL;
 	i->takes_parts = s->takes_parts;
 	i->decodes = !s->early && install_decodes(s->install);
 }
@@ -198,10 +197,12 @@ finish(struct install_sink *s, struct sink_sum *sum, struct err *e)
 	struct install *in = s->install;
 
 	s->install = NULL;
-	int rc = install_finish(in, s->stats, e);
+	*sum = (struct sink_sum){ .left = SINK_LEFT_UNSAID };
+	int rc = install_finish(in, s->stats, &sum->left, e);
 	if (s->found != NULL)
 		s->found->stale = s->stats->stale_wiped;
-	*sum = (struct sink_sum){ s->stats->bytes_written, s->stats->bytes_covered };
+	sum->bytes_written = s->stats->bytes_written;
+	sum->bytes_covered = s->stats->bytes_covered;
 	if (s->stats == &s->unwanted)
 		lost_free(&s->unwanted.lost);
 	return rc;
@@ -232,7 +233,8 @@ close_sink(void *self, struct sink_sum *sum, struct err *why)
 	release_held(s, 0);
 	if (failed && finish(s, sum, &first) != 0)
 		*why = first;
-	install_abort(s->install);
+	if (s->install != NULL)
+		sum->left = install_abort(s->install);
 	free(s->held);
 	free(s);
 	return failed;

@@ -117,6 +117,10 @@ for what in "--only 6 -s 3" "--only 7"; do
 done
 check "it is untouched" cmp "$T/before" "$T/t"
 
+status 1 "$BIN/imageunzip" -q --only 6 "$T/disk.ndz" "$T/absent"
+check "a file that is not there has none" grep -q "absent: --only installs into a partition .*streamdisk --ro --partition.*: No such file" "$T/stderr"
+check "and is not made" [ ! -e "$T/absent" ]
+
 echo "== killed between two partitions"
 # between AT: killed at that fsync of the target.
 between() {

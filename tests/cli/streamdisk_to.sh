@@ -28,6 +28,7 @@ qemu() { qemu-io -f raw "$@" "$URI" > "$T/qemu" 2>&1 && ! grep -qi "fail\|error"
 check "qemu-io writes, part of a sector too" qemu -c "write -P 0x31 6M 70000" -c "write -z 7M 128k" -c "write -f -P 0x32 6300100 1000" -c "discard 8M 64k" -c flush
 check "and reads" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7M 128k" -c "read -P 0x32 6300100 1000"
 ends "SIGTERM"
+check "it says that it is not complete" grep -q "^streamdisk: $T/disk is incomplete: the same command goes on$" "$T/sd.log"
 check "not complete: imageunzip --status says so" grep -qi "not complete\|incomplete\|interrupted\|unfinished" <("$BIN/imageunzip" --status "$T/disk" 2>&1)
 for s in sock status; do python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/$s"; done
 begin --rate 400M --when-idle 0 --socket="$T/sock" "$T/sda.ndz" "$T/disk"
@@ -35,6 +36,7 @@ check "what was written is there" qemu -c "read -P 0x31 6M 8000" -c "read -P 0 7
 check "complete" python3 "$U" wait "$T/status" 300
 rm -f "$T/copied"; check "nbdcopy" nbdcopy "$URI" "$T/copied"
 ends "complete"
+check "it says nothing of the kind" [ "$(grep -c "is incomplete" "$T/sd.log")" = 0 ]
 check "the disk is what it showed" cmp "$T/disk" "$T/copied"
 check "imageunzip --status finds no marker" quietly "$BIN/imageunzip" --status "$T/disk"
 python3 -c 'import os, socket, sys, time

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# imagezip with its arguments the wrong way round, as if it were imageunzip: no disk is overwritten by an image of an image.
+# imagezip with its arguments the wrong way round, as if it were imageunzip, or imageunzip: no disk is overwritten by an
+# image of an image, and no image by anything.
 . "$(dirname "$0")/lib.sh"
 requires mke2fs
 cd "$T" || exit 1
@@ -15,6 +16,13 @@ for image in v3.ndz v5.ndz zstd.ndz enc.ndz; do
 done
 check "the disk is what it was" [ "$(sha256sum < disk)" = "$sum" ]
 check "nothing is written" [ ! -e x.ndz ]
+echo "== and imageunzip"
+for source in disk "$BIN/imagezip"; do
+	status 3 "$BIN/imageunzip" -q "$source" v3.ndz
+	check "it says which comes first" grep -q "; v3.ndz is an image: the image comes first" stderr
+done
+check "the image is what it was" "$BIN/imagedump" -q --verify v3.ndz
+echo "== imagezip again"
 check "--force stores it" zip --force -f v3.ndz x.ndz
 check "every byte of it" cmp <("$BIN/imageunzip" -q x.ndz -) v3.ndz
 check "what begins like an image is none" zip -f - x.ndz < <(printf 'iiii no image'; head -c 5000 /dev/zero)

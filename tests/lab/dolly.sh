@@ -159,8 +159,8 @@ check "with a sentence" grep -q "sectors\|larger\|fit" "$T/join2.log"
 check "and the server knows why" grep -q "reason" "$T/table"
 
 echo "== no server; a server that ends"
-status 1 on 1 timeout 240 "$BIN/dolly" join -q --patience 2 10.9.0.1 "$T/d1"; check "said" grep -q "the server: .*, for 2 seconds" "$T/stderr"
-join 1; begins "${LOADS[1]}" grep -q "the server does not answer yet; this node waits for it" "$T/join1.log"
+status 1 on 1 timeout 240 "$BIN/dolly" join -q --patience 2 10.9.0.1 "$T/d1"; check "said" grep -q "^dolly: 10.9.0.1: the server: .*, for 2 seconds" "$T/stderr"
+join 1; begins "${LOADS[1]}" grep -q "10.9.0.1: the server does not answer yet; this node waits for it" "$T/join1.log"
 server --wait 1; whole 1; served 0
 server --wait 2
 join 1; begins $SERVER have_joined 1

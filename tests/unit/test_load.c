@@ -317,7 +317,7 @@ test_stop_loading(void)
 	look_while_it_runs(l);
 	load_stop(l);
 	T_CHECK(load_end(l, &r, &e) != 0);
-	T_CHECK(e.kind == ERR_CANCELLED && strstr(e.text, "incomplete") != NULL);
+	T_CHECK(e.kind == ERR_CANCELLED && strstr(e.text, "was removed") != NULL);
 	T_CHECK(!r.done && r.chunks == FILE_CHUNKS && r.chunks_complete > 0);
 	T_CHECK(access(in_scratch("half"), F_OK) != 0);
 	serve_free(s);

@@ -52,7 +52,7 @@ is_absent(const char *name)
 }
 
 static void
-note_tidy(void (*tidy)(void *arg), void *arg)
+note_tidy(const char *(*tidy)(void *arg), void *arg)
 {
 	static bool to_be_removed;
 
@@ -102,8 +102,8 @@ test_file(void)
 	T_CHECK(scratch_holds("image", plain, sizeof plain));
 	s = file_sink(&written);
 	T_CHECK(put(&s, 0) == 0);
-	sink_close(&s, NULL, NULL);
-	T_CHECK(is_absent("image"));
+	sink_close(&s, &sum, NULL);
+	T_CHECK(is_absent("image") && sum.left == SINK_LEFT_NO_FILE);
 	sink_close(&s, NULL, NULL);
 }
 
@@ -144,7 +144,7 @@ test_install(void)
 	struct sink_sum sum;
 
 	sink_info(&s, &info);
-	T_CHECK(!info.in_order && !info.takes_parts && !info.writes_nothing);
+	T_CHECK(!info.in_order && !info.takes_parts);
 	T_CHECK(sink_install(&s) != NULL);
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		T_CHECK(put(&s, (i + CHUNKS - 1) % CHUNKS) == 0);
@@ -173,6 +173,40 @@ test_install_not_complete(void)
 	sink_close(&s, NULL, NULL);
 	T_CHECK(released[0] == 1);
 	T_CHECK(is_absent("part"));
+}
+
+/* One chunk of several is put onto a file that is treated as a device. */
+static enum sink_left
+left_of(bool puts, bool skip_same)
+{
+	const struct install_sink_config c = { .install = { .state_s = INSTALL_STATE_S,
+						   .in_place = true,
+						   .skip_same = skip_same },
+		.target = in_scratch("device") };
+	struct sink s = { NULL, NULL };
+	struct sink_sum sum = { .left = SINK_LEFT_UNSAID };
+
+	T_CHECK(sink_to_install(&s, &c, &e) == 0);
+	sink_begin(&s, CHUNKS, NULL);
+	if (puts)
+		T_CHECK(put(&s, 0) == 0 && sink_end(&s, &sum, &e) == -1);
+	sink_close(&s, &sum, NULL);
+	return sum.left;
+}
+
+static void
+test_what_is_left(void)
+{
+	T_CHECK(sh("truncate -s %d device", DISK_BYTES) == 0);
+	T_CHECK(left_of(false, false) == SINK_LEFT_AS_WAS);
+	T_CHECK(left_of(true, false) == SINK_LEFT_SECTORS);
+	T_CHECK(left_of(true, true) == SINK_LEFT_STATE);
+	/* It is so by what was done before, too. */
+	T_CHECK(left_of(false, false) == SINK_LEFT_SECTORS);
+	T_CHECK(strstr(sink_left_text(SINK_LEFT_SECTORS, true), "--skip-same") != NULL);
+	T_CHECK(strcmp(sink_left_text(SINK_LEFT_SECTORS, false), "the target is incomplete") == 0);
+	T_CHECK(sink_left_text(SINK_LEFT_AS_WAS, false) == NULL);
+	T_CHECK(sink_left_text(SINK_LEFT_UNSAID, true) == NULL);
 }
 
 /* What a decoder finds is the reason, whatever the giver was told. */
@@ -205,7 +239,7 @@ test_rehearsal(void)
 
 	T_CHECK(sink_to_rehearsal(&s, &c, in_scratch("dry"), NULL, &found, &e) == 0);
 	sink_info(&s, &info);
-	T_CHECK(info.writes_nothing && info.chunk0_first && info.has_some);
+	T_CHECK(info.chunk0_first && info.has_some);
 	sink_begin(&s, CHUNKS, NULL);
 	T_CHECK(!sink_has(&s, 0) && sink_has(&s, 1));
 	for (uint32_t i = CHUNKS; i-- > 0;)
@@ -304,6 +338,7 @@ main(void)
 	test_file_has_no_room();
 	test_install();
 	test_install_not_complete();
+	test_what_is_left();
 	test_install_fails();
 	test_rehearsal();
 	put_into_store();

@@ -67,9 +67,21 @@ report_to(const void *options, char **operands, int n)
 	return o->list || o->done || o->status ? stdout : stderr;
 }
 
+static const char *
+left(const void *options, char **operands, int n)
+{
+	const struct options *o = options;
+
+	(void)operands, (void)n;
+	return o->list || o->done || o->status
+	           ? NULL
+	           : "the stream is not whole, and dmmerge refuses it";
+}
+
 const struct cli_program dmextract_program = {
 	.name = "dmextract",
 	.report_to = report_to,
+	.left = left,
 	.synopsis = "[options] DEV > stream  or  --done [options] [ID] DEV",
 	.about =
 	    "Write what has changed on a device or in a file to standard output, as a "

@@ -40,7 +40,21 @@ static const struct cli_opt opts[] = {
 	{ 0 },
 };
 
+static const char *
+left(const void *options, char **operands, int n)
+{
+	const struct options *o = options;
+
+	(void)operands, (void)n;
+	if (o->status || o->digests != 0)
+		return NULL;
+	return o->how.in_place ? "merging the same stream again completes it"
+	                       : "dmmerge --status says what the target holds, and the next run "
+	                         "finishes a merge that had begun";
+}
+
 const struct cli_program dmmerge_program = {
+	.left = left,
 	.name = "dmmerge",
 	.synopsis = "[options] TARGET < stream",
 	.about = "Merge a stream of dmextract, from standard input, into a device or "

@@ -39,7 +39,19 @@ static const struct cli_opt opts_table[] = {
 	{ 0 },
 };
 
+/* No tool is ended in the middle (follow.c). */
+static const char *
+left(const void *options, char **operands, int n)
+{
+	const struct opts *o = options;
+
+	(void)operands, (void)n;
+	return o->look_only ? NULL
+	                    : "what had begun is whole: the same command does the rest";
+}
+
 static const struct cli_program prog = {
+	.left = left,
 	.name = "growfs",
 	.synopsis = "[options] disk",
 	.about = "Let the last partition of a disk reach to the end of the disk, and each "
@@ -348,19 +360,15 @@ static void
 put_table_back(struct work *w, struct err *e)
 {
 	struct err why;
-	size_t said = strlen(e->text);
-	char *text = e->text + said;
-	size_t cap = sizeof e->text - said;
 
 	if (w->fit.n == 0)
 		return;
 	if (w->on->fs.is_bytes > w->part_was_bytes)
-		snprintf(text, cap, "; the partition stays as long as it has become");
+		err_add(e, "the partition stays as long as it has become");
 	else if (fitting_undo(&w->fit, w->disk, &why) != 0)
-		snprintf(text, cap, "; the partition table could not be put back: %s",
-		    why.text);
+		err_add(e, "the partition table could not be put back: %s", why.text);
 	else
-		snprintf(text, cap, "; the partition table is what it was before");
+		err_add(e, "the partition table is what it was before");
 }
 
 /* What LVM says of its group is known only now. */

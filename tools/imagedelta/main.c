@@ -34,6 +34,7 @@ static const struct cli_opt own_opts[] = {
 
 static const struct cli_program prog = {
 	.report_to = output_report_last,
+	.left = output_image_left,
 	.name = "imagedelta",
 	.synopsis = "[options] old new delta|-  or  --onto base delta... whole|-",
 	.about = "Make a delta of two images, or apply deltas to their base; no disk "

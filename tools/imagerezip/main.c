@@ -12,6 +12,7 @@
 
 static const struct cli_program prog = {
 	.report_to = output_report_last,
+	.left = output_image_left,
 	.name = "imagerezip",
 	.synopsis = "[options] image new|-",
 	.about = "Convert an image to another version or compression, sign it, or "

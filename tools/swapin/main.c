@@ -106,7 +106,7 @@ static int
 interrupted(uint32_t id, struct err *e)
 {
 	cancel_check(e);
-	return err_ctx(e, "session %u goes on: swapin --follow=%u or --stop=%u", id, id, id);
+	return err_add(e, "session %u goes on: swapin --follow=%u or --stop=%u", id, id, id);
 }
 
 /* Follow the session until it has ended; *out is the controller's last report of it. */

@@ -73,6 +73,33 @@ sink_close(struct sink *s, struct sink_sum *sum, struct err *why)
 	return failed;
 }
 
+const char *
+sink_left_text(enum sink_left left, bool told_to_end)
+{
+	static const char *const texts[] = {
+		[SINK_LEFT_AS_WAS] = "nothing was written",
+		[SINK_LEFT_NO_FILE] = "the file, which was not complete, was removed",
+		[SINK_LEFT_PART] =
+		    "the target is incomplete: the same command writes all of it anew",
+		[SINK_LEFT_SECTORS] = "the target is incomplete: the same command with "
+				      "--skip-same writes only what lacks",
+		[SINK_LEFT_STATE] = "the target is incomplete: the same command goes on",
+	};
+
+	if (told_to_end)
+		return texts[left];
+	return left >= SINK_LEFT_PART ? "the target is incomplete" : NULL;
+}
+
+void
+sink_add_left(enum sink_left left, struct err *e)
+{
+	const char *text = sink_left_text(left, e->kind == ERR_CANCELLED);
+
+	if (text != NULL)
+		err_add(e, "%s", text);
+}
+
 bool
 sink_is_partial(const struct sink_chunk *c)
 {

@@ -32,7 +32,6 @@ struct sink_info {
 	bool chunk0_first;
 	bool has_some;     /* sink_has() is true of some chunks */
 	bool takes_parts;  /* sink_compare() says which parts of a chunk are enough */
-	bool writes_nothing; /* it only looks at what it gets */
 	bool decodes;      /* sink_decode() is possible */
 };
 
@@ -74,17 +73,30 @@ struct sink_chunk {
 	void *arg;
 };
 
+/* What is left of the target, when not all was put. */
+enum sink_left {
+	SINK_LEFT_UNSAID,  /* the sink does not say it */
+	SINK_LEFT_AS_WAS,  /* nothing was written */
+	SINK_LEFT_NO_FILE, /* the file was removed */
+	/* it is incomplete, and the same command... */
+	SINK_LEFT_PART,   /* ... writes all of it anew */
+	SINK_LEFT_SECTORS, /* ... with --skip-same writes only what lacks */
+	SINK_LEFT_STATE,  /* ... goes on */
+};
+
 /* What was done. */
 struct sink_sum {
 	uint64_t bytes_written; /* data */
 	uint64_t bytes_covered; /* with what needed not be written */
+	enum sink_left left;    /* after a failure */
 };
 
 /* What a sink is made of; `self` is passed to each function.  A slot may be NULL: without
  * info() all of sink_info is false, without has() the sink has no chunk, without begin() the
  * sink tells its caller nothing, and without compare() it takes no parts.  close() of a sink
- * that was not ended gives up what the sink has made; when the sink itself had failed before,
- * it fills in *sum, replaces *why, and returns true.  Neither sum nor why is NULL. */
+ * that was not ended gives up what the sink has made, and says in sum->left what is left; when
+ * the sink itself had failed before, it fills in all of *sum, replaces *why, and returns true.
+ * Neither sum nor why is NULL. */
 struct proved;
 
 /* Told from a thread of the sink: the chunk is decoded, or why it cannot be. */
@@ -134,9 +146,16 @@ int sink_put(struct sink *, struct proved *, struct err *);
 int sink_end(struct sink *, struct sink_sum *, struct err *);
 /* Frees a sink.  When it was not ended, what it has made is given up: a new file is removed.
  * *why is the error because of which the caller closes the sink.  Returns true when the sink
- * itself had failed before that: *why then becomes the sink's own error, and *sum is given
- * (either may be NULL: not wanted).  A sink that is all zeros, or NULL, is fine. */
+ * itself had failed before that: *why then becomes the sink's own error, and *sum is given;
+ * sum->left is given of each sink that was not ended (either may be NULL: not wanted).  A sink
+ * that is all zeros, or NULL, is fine. */
 bool sink_close(struct sink *, struct sink_sum *, struct err *why);
+
+/* What is left, and, of a program that was told to end, how to go on: a sentence that may
+ * follow "; ", or NULL. */
+const char *sink_left_text(enum sink_left, bool told_to_end);
+/* Add it to an error because of which not all was put. */
+void sink_add_left(enum sink_left, struct err *);
 
 /* Is the chunk a part that lacks bytes which its digest covers? */
 bool sink_is_partial(const struct sink_chunk *);
@@ -149,9 +168,9 @@ struct sink_file_config {
 	bool force;       /* also a disk that is in use */
 	/* Room for so many bytes is taken at once, where the filesystem can; 0: as they come. */
 	uint64_t room_bytes;
-	/* Called with the function that removes a new file, for a program that has to end at
-	 * once, and with NULL when there is nothing to remove any more.  Or NULL. */
-	void (*guard)(void (*tidy)(void *arg), void *arg);
+	/* Called with the function that removes a new file and says so, for a program that has
+	 * to end at once, and with NULL when there is nothing to remove any more.  Or NULL. */
+	void (*guard)(const char *(*tidy)(void *arg), void *arg);
 	/* Called when this chunk is in the file, in the thread that puts.  Or NULL. */
 	void (*written)(void *arg, uint32_t chunk);
 	void *arg;

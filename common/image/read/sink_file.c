@@ -20,14 +20,15 @@ struct file_sink {
 	uint64_t bytes;
 };
 
-static void
+static const char *
 tidy(void *path)
 {
 	output_remove(path);
+	return sink_left_text(SINK_LEFT_NO_FILE, true);
 }
 
 static void
-guard(const struct file_sink *f, void (*how)(void *))
+guard(const struct file_sink *f, const char *(*how)(void *))
 {
 	if (f->cfg.guard != NULL)
 		f->cfg.guard(how, (void *)(uintptr_t)f->cfg.path);
@@ -59,14 +60,19 @@ put(void *self, struct proved *proved, struct err *e)
 
 /* Closes the file, and removes a new one that is not whole. */
 static int
-close_file(struct file_sink *f, bool whole, struct err *e)
+close_file(struct file_sink *f, bool whole, struct sink_sum *sum, struct err *e)
 {
 	int rc = disk_close(f->disk, e);
 
 	f->disk = NULL;
 	guard(f, NULL);
-	if (f->removable && (rc != 0 || !whole))
+	if (rc == 0 && whole)
+		return 0;
+	if (f->removable)
 		output_remove(f->cfg.path);
+	sum->left = f->removable ? SINK_LEFT_NO_FILE
+	            : f->bytes > 0 ? SINK_LEFT_PART
+	                           : SINK_LEFT_AS_WAS;
 	return rc;
 }
 
@@ -77,13 +83,13 @@ end(void *self, struct sink_sum *sum, struct err *e)
 	struct err closing;
 	int rc = disk_sync(f->disk, e);
 
-	if (close_file(f, rc == 0, &closing) != 0 && rc == 0) {
+	*sum = (struct sink_sum){ f->bytes, f->bytes, SINK_LEFT_UNSAID };
+	if (close_file(f, rc == 0, sum, &closing) != 0 && rc == 0) {
 		*e = closing;
 		rc = -1;
 	}
 	if (rc == 0 && f->removable)
 		rc = replace_sync_name(f->cfg.path, e); /* the file may be new */
-	*sum = (struct sink_sum){ f->bytes, f->bytes };
 	return rc;
 }
 
@@ -93,10 +99,9 @@ close_sink(void *self, struct sink_sum *sum, struct err *why)
 	struct file_sink *f = self;
 	struct err ignored;
 
-	(void)sum;
 	(void)why; /* sink_put() has returned the sink's own error */
 	if (f->disk != NULL)
-		close_file(f, false, &ignored);
+		close_file(f, false, sum, &ignored);
 	free(f);
 	return false;
 }

@@ -168,9 +168,8 @@ web_perform(struct web_client *w, struct web_call *calls, size_t n, struct err *
 	}
 	run(&b);
 	give_line(w, b.line);
-	if (b.failed != NULL && cancel_signal() != 0)
-		err_set(e, ERR_CANCELLED, "%.300s: the request was given up",
-		    b.failed->name);
+	if (b.failed != NULL && cancel_check(e) != 0)
+		err_ctx(e, "%.300s", b.failed->name);
 	else if (b.failed != NULL)
 		web_error(&w->config, b.failed, e);
 	return b.failed;

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# On a terminal: no sentence hangs on a line of progress; and Ctrl-C says what is left, and how to go on.
+. "$(dirname "$0")/lib.sh"
+requires python3 sfdisk mke2fs
+own_network
+shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+case $(basename "$(dirname "$BIN")") in *thread*) skip "another library cannot come before the thread sanitizer's" ;; esac
+BESIDE=8
+FREE=$((20000 + OWN_NUMBER % 10000))	# and the ports behind it
+
+# A disk with a GPT, 20 MB of which are data: 20 chunks.
+truncate -s 40M "$T/disk"
+printf 'label: gpt\nstart=2048, size=75000\n' | sfdisk -q "$T/disk" || fail "sfdisk"
+random_bytes 20M 1 > "$T/random"
+lay "$T/random" "$T/disk" $((4 << 20))
+"$BIN/imagezip" -q -r "$T/disk" "$T/img.ndz" || fail "imagezip"
+random_bytes 20M 2 > "$T/file"; "$BIN/imagezip" -q -r "$T/file" "$T/file.ndz" || fail "imagezip"
+larger() { truncate -s 60M "$T/target"; }
+# What stands on the terminal in the end is in $T/screen.
+on_terminal() { python3 "$TOP/tests/helpers/on_terminal.py" "$@" > "$T/screen" 2>&1; }
+screen() { cat "$T/screen"; }
+shows() { grep -q "$1" "$T/screen"; }
+alone() {	# WHAT SENTENCE: it begins its line, and nothing of the progress is left
+	check "$1: $(screen)" grep -q "^[a-z]*: $2" "$T/screen"
+	check "$1: no progress in the end" quietly eval "! grep -q ' left\|[0-9] %' '$T/screen'"
+}
+ends_with_this() { CLEANUP+=("kill -KILL $1 2> /dev/null; wait $1 2> /dev/null"); }
+frisbeed() {	# RATE
+	"$BIN/frisbeed" --unicast -m 127.0.0.1 -p 0 -A "$T/where" -T 600 -W "$1" "$SHARED/img.ndz" > "$T/server" 2>&1 & SERVER=$!
+	ends_with_this $SERVER
+	begins $SERVER [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/server")"
+	PORT=$(tr -d '\0' < "$T/where" | sed 's/.*://')
+}
+dolly_serve() {	# PORT [N]: it never gets what it reads with its Nth read of the image
+	cp "$SHARED/img.ndz" "$T/img.ndz"
+	(exec env ${2:+FAULT="pread:$2:stall:$T/img.ndz" LD_PRELOAD="$shim"} FAULT_FIRED="$T/fired" \
+	    FRISBEE_NO_URING=1 "$BIN/dolly" serve -p "$1" --wait 1 --linger=1 "$T/img.ndz" > "$T/server" 2>&1) & SERVER=$!
+	ends_with_this $SERVER
+	begins $SERVER grep -q serving "$T/server" || fail "dolly: $(cat "$T/server")"
+}
+
+# Hints come while progress is shown.
+hint_imageunzip() {
+	larger; on_terminal "$BIN/imageunzip" --in-place "$SHARED/img.ndz" "$T/target"
+	alone imageunzip "the disk is larger"; check "exit 0" shows "^exit 0"
+}
+hint_frisbee() {
+	larger; frisbeed 400M
+	on_terminal "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$PORT" --in-place "$T/target"
+	alone frisbee "the disk is larger"; check "exit 0" shows "^exit 0"
+}
+hint_dolly() {
+	larger; dolly_serve $((FREE + 1))
+	on_terminal "$BIN/dolly" -p $((FREE + 7)) join --in-place 127.0.0.1:$((FREE + 1)) "$T/target"
+	alone dolly "the disk is larger"; check "exit 0" shows "^exit 0"
+}
+
+# ended WHAT SENTENCE...: Ctrl-C was typed; it says each of these on one line, with exit status 1
+ended() {
+	local what=$1 s; shift
+	check "$what: exit 1" shows "^exit 1"
+	check "$what: one sentence: $(screen)" [ "$(grep -c "interrupted by SIGINT" "$T/screen")" = 1 ]
+	for s; do check "$what: $s" shows "interrupted by SIGINT.*; $s"; done
+	alone "$what" ".*interrupted by SIGINT"
+}
+typed() { on_terminal -c "$@"; }
+has_begun() {	# OPTIONS...: the command that succeeds when something was written to the target
+	case " $* " in
+	*' --in-place '*) echo "! $BIN/imageunzip --status $T/target > /dev/null 2>&1" ;;
+	*) echo "[ \$(stat -c %s $T/target) != $((60 << 20)) ]" ;;
+	esac
+}
+begun() { typed "[0-9] %" -w "$(has_begun "$@")" "$@"; }
+frisbee_onto() {	# SENTENCE OPTIONS...
+	local s=$1; shift
+	poison "$T/target" $((60 << 20)); frisbeed 10M
+	begun "$BIN/frisbee" --unicast -m 127.0.0.1 -p "$PORT" "$@" "$T/target"
+	ended "frisbee $*" "$s"
+}
+frisbee_into_a_file() {
+	frisbee_onto "the file, which was not complete, was removed" -N
+	check "it is gone" [ ! -e "$T/target" ]
+}
+dolly_onto() {
+	larger; dolly_serve $((FREE + 2)) 35
+	begun "$BIN/dolly" -p $((FREE + 8)) join --in-place 127.0.0.1:$((FREE + 2)) "$T/target"
+	ended "dolly join" "the target is incomplete: the same command with --skip-same writes only what lacks"
+	status 1 "$BIN/imageunzip" --status "$T/target"
+}
+dolly_server() {
+	typed "serving" "$BIN/dolly" serve -p $((FREE + 3)) --wait 1 "$SHARED/img.ndz"
+	ended "dolly serve" "nodes that were not complete have ended, too"
+}
+imageunzip_onto() {	# SENTENCE OPTIONS...
+	local s=$1; shift
+	larger; echo 4000000 > "$T/rate"
+	python3 "$TOP/tests/helpers/http_slow.py" "$SHARED/img.ndz" "$HTTP" "$T/rate" > "$T/server" 2>&1 & SERVER=$!
+	ends_with_this $SERVER
+	soon port_answers "$HTTP" || fail "no web server"
+	begun "$BIN/imageunzip" "$@" "http://127.0.0.1:$HTTP/img.ndz" "$T/target"
+	ended "imageunzip $*" "$s"
+}
+port_answers() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+stalled() {	# SENTENCE OPTIONS...: the disk does not answer, and the guard ends the program
+	local s=$1; shift
+	larger
+	typed "%" -w "[ -e $T/fired ]" env FAULT="pwrite:9:stall:$T/target" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" FRISBEE_NO_URING=1 \
+	    "$BIN/imageunzip" -j1 "$@" "$SHARED/img.ndz" "$T/target"
+	ended "imageunzip $*, a disk that stalls" "$s"
+}
+# What comes slowly: so much of a file, and then nothing.
+slow() { (head -c "$2" "$1"; exec sleep 1000) > "$T/fifo" & ends_with_this $!; }
+piped() {	# SENTENCE COMMAND: it reads the fifo
+	local s=$1; shift
+	mkfifo "$T/fifo"; slow "$SHARED/file" 9000000
+	typed "/s" sh -c "exec $* < $T/fifo"
+	ended "$*" "$s"
+}
+capture() {
+	piped "no image was made" "$BIN/imagezip" -r - "$T/new.ndz"
+	check "nothing is left" [ -z "$(ls "$T" | grep new)" ]
+}
+put() {
+	"$BIN/emustore" -q -s "$T/store" init || fail "init"
+	mkfifo "$T/fifo"; slow "$SHARED/file.ndz" 9000000
+	typed "/s" sh -c "exec $BIN/emustore -s $T/store put a - < $T/fifo"
+	ended "emustore put" "the image is not in the store"
+	check "nor is it" [ -z "$("$BIN/emustore" -s "$T/store" list -q | grep "^a")" ]
+}
+get() {
+	"$BIN/emustore" -q -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put a "$SHARED/file.ndz" || fail "put"
+	mkfifo "$T/fifo"; (head -c 3000000 > /dev/null; exec sleep 1000) < "$T/fifo" & ends_with_this $!
+	typed "%" sh -c "exec $BIN/emustore -s $T/store get a - > $T/fifo"
+	ended "emustore get" "the image is incomplete"
+}
+copy() {	# it prints nothing before it ends, so there is no terminal that could be waited for
+	mkdir "$T/states"
+	(exec "$BIN/dsync" --state-dir="$T/states" --bwlimit=1M --since="scan:$T/state" init "$SHARED/file" "$T/copy" 2> "$T/screen") & pid=$!
+	begins $pid has_read $pid 2000000 || fail "dsync: $(screen)"
+	kill -INT $pid; wait $pid; echo "exit $?" >> "$T/screen"
+	ended "dsync init" "there is no whole copy yet: the same command begins anew"
+}
+
+beside hint_imageunzip
+beside hint_frisbee
+beside hint_dolly
+beside frisbee_onto "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
+beside frisbee_onto "the target is incomplete: the same command goes on" --in-place --skip-same
+beside frisbee_into_a_file
+beside dolly_onto
+beside dolly_server
+HTTP=$((FREE + 4)); beside imageunzip_onto "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
+HTTP=$((FREE + 5)); beside imageunzip_onto "the target is incomplete: the same command goes on" --in-place --state="$T/went"
+HTTP=$((FREE + 6)); beside imageunzip_onto "the file, which was not complete, was removed"
+beside stalled "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
+beside stalled "the file, which was not complete, was removed"
+beside capture
+beside put
+beside get
+beside copy
+all_have_ended
+finish
