@@ -428,9 +428,9 @@ says "nothing is said of waits when nbdkit has ended" "frisbee: the ext4 of fris
 says "by the filesystem's own tool, mounted here, too" "mount -t btrfs $T/grown/mapper/frisbee5 $RUN/grow
 btrfs filesystem resize max $RUN/grow
 umount $RUN/grow" "$with grow_one $T/grown/mapper/frisbee5 btrfs 2> /dev/null; :"
-mkdir "$T/grown/debian"; : > "$T/grown/debian/root"
+mkdir "$T/grown/debian"; : > "$T/grown/dm-9"; ln -s ../dm-9 "$T/grown/debian/root"
 echo "25 1 253:9 / / rw shared:1 - xfs $T/grown/debian/root rw" > "$PROC/1/mountinfo"
-with="$with GROW_WAIT_S=1; blkid() { case \$6 in *3) echo LVM2_member ;; *root) echo xfs ;; esac; }
+with="$with GROW_WAIT_S=1; blkid() { [ -e \$6 ] || return 2; case \$6 in *3) echo LVM2_member ;; *root) echo xfs ;; esac; }
 	lvm() { local w before last; for w; do before=\$last last=\$w; done
 		case \$1\ \$last in
 		vgs*free_count) echo \"  other:7\"; echo \"  debian:\$(cat $T/free)\"; return ;;
@@ -440,7 +440,7 @@ with="$with GROW_WAIT_S=1; blkid() { case \$6 in *3) echo LVM2_member ;; *root) 
 		esac
 		case \$* in *locking_dir=\\\"$PROC/1/root/run/lock/lvm\\\"*) echo lvm \$1 \$before \$last ;; *) echo other locks ;; esac; }; gains=0 tags=;"
 grows() { echo 7 > "$T/free"; says "$1" "$2
-mount -t xfs $T/grown/debian/root $RUN/grow
+mount -t xfs $T/grown/dm-9 $RUN/grow
 xfs_growfs $RUN/grow
 umount $RUN/grow" "$with $3; parts='mapper/frisbee2 mapper/frisbee3'; grow_one $T/grown/debian/root xfs"; }	# WHAT WANTED CODE
 cmdline 'frisbee.root=debian/root'
@@ -457,7 +457,7 @@ lvm vgchange growfs/root/3 debian" tags=a,growfs/root/3,growfs/swap/1
 says "as the filesystems of partitions" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" "$with grow_mounted frisbee"
 rm "$T/grown/debian/root"
 says "also when its link comes later" "frisbee: the xfs of debian/root has the room of its partition: the system had waited for 7 kB before, and for 7 kB afterwards" \
-    "$with GROW_WAIT_S=3; sleep() { : > $T/grown/debian/root; }; grow_mounted frisbee"
+    "$with GROW_WAIT_S=3; sleep() { ln -sf ../dm-9 $T/grown/debian/root; }; grow_mounted frisbee"
 says "and says why it does not" "frisbee: the xfs of debian/root does not grow: no such group" "$with lvm() { echo 'no such group' >&2; return 5; }; grow_mounted frisbee"
 rm "$PROC/1/mountinfo"
 
