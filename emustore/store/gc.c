@@ -3,7 +3,15 @@
  * In a folder the lock keeps others from counting on such data, so it is removed at once.
  * In a bucket a pack is condemned first, which keeps new images from using it; at least a
  * grace later, when every put that began before has ended, it is removed if still nothing
- * needs it.  Called by the program, in its thread.
+ * needs it.
+ *
+ * A put that counts on a pack has listed the markers before that pack's was made, and asks
+ * for its image at most half a grace later; the other half is for that request.  gc lists
+ * the images at least a grace after the marker, so it sees this one.  If two gcs each
+ * condemn the pack in which the other sees a fragment, only condemned packs have it, and it
+ * is copied before the pack in which it is looked for goes.
+ *
+ * Called by the program, in its thread.
  */
 #include "emustore/store/gc.h"
 
