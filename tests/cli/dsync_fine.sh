@@ -103,7 +103,7 @@ write 12 0 64k
 by_itself changed_bytes=8388608 digests_bytes=0
 check "it is said: $(json "$T/json" warning)" json "$T/json" "warning~no digests of pages are kept"
 equal
-status 2 d once --fine
+status 1 d once --fine
 rmdir "$T/state.new/it" "$T/state.new"
 write 13 0 64k
 by_itself changed_bytes=8388608 digests_bytes=65536
