@@ -8,8 +8,21 @@
 
 #include "common/base/number.h"
 
-static const char *const names[] = { "absent", "hold", "linger", "neighbour", "parent", "save",
-	"statistics", "unheard" };
+/* What happens after each time, and how long it usually is. */
+static const char *const names[] = {
+	"absent", /* 30 s: swapin names the nodes that have not booted */
+	"hold",   /* 5 s: a disk or file is refused that another program locks or has open */
+	/* 2 s (1 s for the stream of one client): frisbeed -T -1 and --until end after the
+	 * last client.  Short only where one client comes alone: others may come late. */
+	"linger",
+	/* 0.25 s: frisbeed begins; another server on the group would have answered.  Not
+	 * short where a test has two servers. */
+	"neighbour",
+	"parent",     /* 5 s: mfrisbeed asks its parent again for an image */
+	"save",       /* 1 s: controllerd tries again to save its state */
+	"statistics", /* 1 s: --stats is written again */
+	"unheard",    /* 5 s: frisbee says that nothing was heard */
+};
 
 enum { NAMES = sizeof names / sizeof names[0], US_DIGITS = 6, ENTRY_BYTES = 40 };
 #define US UINT64_C(1000000)

@@ -1,7 +1,6 @@
 /* test_times.h: times of ours that tests wait for are shortened by the environment variable
  * FRISBEE_TEST_TIMES="linger=0.2,parent=0.5": seconds by name, from a millisecond to an hour.
- * docs/hacking.md has a table of the names.  A time that a slow machine needs is not among
- * them.
+ * test_times.c has the names.  A time that a slow machine needs is not among them.
  *
  * Engines do not call this: they are told their times by their configuration (`make house`). */
 #ifndef COMMON_BASE_TEST_TIMES_H

@@ -23,7 +23,7 @@ mount -t tmpfs none /run 2> /dev/null || skip "cannot mount in a namespace"
 mkdir -p /run/netns
 LAB=lab$OWN_NUMBER
 GROUP=239.192.7.7 PORT=5007
-# Times of ours that are short (docs/hacking.md): a server that `serve` starts has no other one beside it.
+# Times of ours that are short (common/base/test_times.c): a server that `serve` starts has no other one beside it.
 TIMES=neighbour=0.05,statistics=0.2
 PIDS=()
 lab_end() { local p; for p in "${PIDS[@]}"; do kill "$p" 2> /dev/null; done; wait 2> /dev/null
