@@ -1,5 +1,5 @@
 """The tables of docs/compared.md about stores, drawn by bench/compared from these files of docs/measured: store and store-memory (bench/run),
-sizes (bench/run store_sizes), paper-store (bench/paper_store), windows (bench/windows), similar (bench/differences), cached (bench/cached)."""
+sizes (bench/run store_sizes), paper-store (bench/paper_store), windows (bench/windows)."""
 import re
 
 from document import load, markdown, measured, text
@@ -81,44 +81,9 @@ def windows(kept):
     return markdown(("codec", "windows", "first disk, MB", "and moved", "and rebuilt", "thousands", "first image, MB"), rows)
 
 
-def saved(kept, of, metadata=0):
-    return f"{100 * (1 - (kept + metadata) / (of + metadata)):.1f} %"
-
-
-def stored_alike(way, needs):
-    """One way of keeping differences: what it saves of all, and what it costs to serve it."""
-    served, made = (sum(i[k] for i in way["images"]) for k in ("served_bytes", "served_differences_bytes"))
-    metadata = way["first"]["fragments"] * needs["fragment"] + sum(i["references"] for i in way["images"]) * needs["reference"]
-    return (", ".join(i["image"] for i in way["images"]),
-            saved(way["first"]["kept_bytes"], way["first"]["packed_bytes"], metadata), f"{100 * made / served:.0f} %",
-            125 / (way["again_packed_bytes"] / way["again_us"]) * made / served)
-
-
-def alike_beside(way):
-    """What only those disks have that nobody loads."""
-    rest = ", ".join(i["image"] for i in way["images"] if i["image"] not in way["loaded"])
-    return (f"{rest}, which nobody loads", saved(way["second"]["kept_bytes"], way["second"]["packed_bytes"]), "", "")
-
-
-def similar(kept):
-    """The best super-features with windows as they are; the file has others, and blocks of 8 KiB."""
-    ways = [w for w in kept["ways"] if w["features"] == "palantir" and not w["block_bytes"]]
-    return markdown(("disks", "saved", "made of differences, of what is served", "processors at 1 Gbit/s"),
-                    [*(stored_alike(w, kept["metadata"]) for w in ways), *map(alike_beside, kept["cold"])])
-
-
-def cached(kept):
-    """Hits of a cache, a column a way to choose what it keeps."""
-    ways = {"LRU": "LRU", "emustore": "as emustore", "ahead": "and ahead", "the future": "the future"}
-    rows = [(r["pattern"], f"{100 * r['cache']:.0f} %", *(f"{100 * r['ways'][w]['hits']:.1f}" for w in ways))
-            for r in kept["results"] if r["cache"] in (0.02, 0.1) and r["pattern"] != "no pattern"]
-    return markdown(("sessions", "cache", *ways.values()), rows)
-
-
 # Each table, and the files that it is drawn from.
 TABLES = {"rates": (rates, "store", "store-memory"), "sizes": (sizes, "sizes"), "times": (times, "store"), "thesis": (thesis, "paper-store"),
-          "chunk": (chunk, "paper-store"), "loads": (loads, "paper-store"), "windows": (windows, "windows"), "similar": (similar, "similar"),
-          "cached": (cached, "cached")}
+          "chunk": (chunk, "paper-store"), "loads": (loads, "paper-store"), "windows": (windows, "windows")}
 
 
 def made():
