@@ -45,18 +45,19 @@ def table(results):
 
 
 def best(results, name):
-    """Our rate, and the best other program with its rate."""
-    (_, rate, _), (other, theirs, _), _ = max(rows(results, (name,)), key=lambda r: r[1][1])
-    return f"{rate:,}", f"`{other}` {theirs:,}"
+    """Our rate, and that of the best other program."""
+    (_, rate, _), (_, theirs, _), _ = max(rows(results, (name,)), key=lambda r: r[1][1])
+    return f"{rate:,}", f"{theirs:,}"
 
 
 def front(results):
     """For the README: the best of the others beside ours."""
     (load, other_load), (install, other_install) = best(results, "load 4 nodes"), best(results, "install")
     (capture, other_capture), (fast, _) = best(results, "capture"), best(results, "capture --fast")
-    text = "* **It is fast.** In MB of the disk's data a second, on one machine with two cores, with the best other program in brackets: " \
-           f"it loads four nodes at {load} ({other_load}), installs at {install} ({other_install}), and captures at {capture}, or {fast} with " \
-           f"`--fast` ({other_capture}). [docs/compared.md](docs/compared.md) says how this was measured, and what is unfair in it."
+    text = "* **It is fast.** On one machine with two cores, in MB of the disk's data a second: four nodes are loaded at " \
+           f"{load}, an image is installed at {install}, and a disk is captured at {capture}, or {fast} with `--fast`. The best of " \
+           f"the programs that Clonezilla and FOG run: {other_load}, {other_install} and {other_capture}. " \
+           "[docs/compared.md](docs/compared.md) says how this was measured, and what is unfair in it."
     return textwrap.fill(text, 99, subsequent_indent="  ", break_on_hyphens=False)
 
 
