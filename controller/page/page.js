@@ -461,6 +461,7 @@ class Rows {
 		putClass(loss, "loss" + (busy && node.share_lost > 0.02 ? " high" : ""));
 		put(left, busy ? clock(node.seconds_left) : "");
 		put(last, plain(node.last_words));
+		putAttribute(last, "title", plain(node.last_words));	/* where they are too long for the row */
 	}
 }
 const sessionRows = new Rows($("ses-nodes")), allRows = new Rows($("all-nodes"));

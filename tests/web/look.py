@@ -14,7 +14,7 @@ KEPT = kept.read(os.path.join(HERE, "look.txt"))
 LOOKS = (("", 1280, 900, False), ("-dark", 1280, 900, True), ("-phone", 390, 844, False), ("-phone-dark", 390, 844, True))
 
 # Texts and what can be pressed, as { text, left, right, top, bottom, cut, contrast }, and the lines of all text.  Of the
-# last words of a node, which a machine chooses, a beginning is enough; they have a page of their own.
+# last words of a node, which a machine chooses, a beginning is enough where a pointer on them shows all.
 SEEN = """
 const root = document.querySelector("dialog[open]") ?? document.body;
 const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
@@ -38,8 +38,9 @@ function contrast(e) {
 }
 const seen = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest(".hidden, .skip, .shapes");
 function isCut(e) {
-    if (e.closest(".last"))
-        return false;
+    const last = e.closest(".last");
+    if (last)
+        return last.title !== last.textContent;
     for (; e && e !== root; e = e.parentElement) {
         const style = getComputedStyle(e);
         if (style.display !== "inline" && (style.overflowX !== "visible" && e.scrollWidth > e.clientWidth + 1

@@ -135,6 +135,7 @@ def the_end(b):
     check("it says why", "not loaded" in b.rows()[0][3] or "exit status" in b.rows()[0][3], b.rows()[0])
     b.until("the session has ended", lambda: "failed" in b.text("ses-state"))
     check("five of six are deployed", percent(b) == 83, percent(b))
+    b.until("the image is not sent any more", lambda: "sent to" not in b.text("ses-sub"))
     look(b, "failed")
     b.go("#/history")
     b.until("history has it", lambda: "lab.ndz" in b.text("history") and "5 of 6" in b.text("history"))
