@@ -16,6 +16,8 @@ FORMS = (r"[a-z]+: [ \d]{2}\d %  \d[\d.]* [kMGT]?B, \d[\d.]* [kMGT]?B/s, (\d+:)?
          r"[a-z]+: \d[\d.]* [kMGT]?B, \d[\d.]* [kMGT]?B/s",
          r"swapin: [ \d]{2}\d %  \d+ of \d+ nodes done, \d+\.\d Mbit/s(, (\d+:)?\d+:\d\d left)?",
          r"\S+  \S+  \d+\.\d Mbit/s  clients \d+  .*", r" {4}\S+ .*")
+# What else the table says of a client that loads, on a machine that is slow.
+LOADS = r"^(N\.N:N) (slow link|slow disk|flushing|left|gone) "
 bad = []
 said = threading.Lock()
 
@@ -185,7 +187,7 @@ class Look:
         seen = [kept.numberless(l.replace(self.folder + "/", "")) for l in stays]
         wrong = kept.order_differences(lines, seen)
         for raw in passes:
-            line = kept.numberless(raw)
+            line = re.sub(LOADS, r"\1 loading ", kept.numberless(raw))
             cut = len(raw) == self.columns - 1
             if not any(l == line or cut and l.startswith(line) for l in for_a_while):
                 wrong.append("this is not kept as what is there for a while: " + line)
