@@ -4,7 +4,14 @@
  * The server is found at a socket of this machine.  nbd_dial() makes a connection that requests may
  * go through, and the kernel is given it by netlink (linux/nbd-netlink.h).  When the connection
  * ends, requests fail; or, where the device is to wait, they do so until the kernel is given another
- * connection.  Those that were sent and not answered are sent again then, within some seconds. */
+ * connection.  Those that were sent and not answered are sent again then, within some seconds.
+ *
+ * Why NBD, and not another client of the kernel: the image's own kernel attaches the root
+ * filesystem.  ublk, whose requests outlive a server since Linux 6.1, is lacking in the kernels
+ * of Debian 11 and 12 and of Ubuntu 22.04.  The initiator of iSCSI needs a daemon that survives
+ * the change of the root filesystem, and no firmware starts from a target on its own machine.
+ * dm-clone copies free space, too, needs a device for its metadata, has no order but the disk's,
+ * and its reads fail when the source is silent. */
 #ifndef STREAM_NBD_NBD_H
 #define STREAM_NBD_NBD_H
 
