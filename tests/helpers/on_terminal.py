@@ -4,9 +4,10 @@
 	on_terminal.py [-c TEXT [-w CONDITION]] COMMAND [ARGUMENT...]
 
 Behind it comes a line "exit STATUS".  -c: as soon as TEXT, a regular expression, has been
-printed, and the shell command CONDITION succeeds, Ctrl-C is typed.
+printed, and the shell command CONDITION succeeds, Ctrl-C is typed, and again every two seconds:
+a signal that comes just before a call that waits does not end the call.
 """
-import fcntl, os, pty, re, select, struct, subprocess, sys, termios
+import fcntl, os, pty, re, select, struct, subprocess, sys, termios, time
 
 ROWS, COLUMNS = 50, 250
 
@@ -33,7 +34,7 @@ def run(command, awaited, condition):
     if pid == 0:
         os.execvp(command[0], command)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    text = b""
+    text, typed_at = b"", None
     while True:
         if select.select([terminal], [], [], 0.05)[0]:
             try:
@@ -41,7 +42,9 @@ def run(command, awaited, condition):
             except OSError:  # the program has ended
                 break
         if awaited is not None and re.search(awaited, text) and subprocess.call(condition, shell=True) == 0:
-            awaited = None
+            awaited, typed_at = None, 0
+        if typed_at is not None and time.monotonic() - typed_at > 2:
+            typed_at = time.monotonic()
             os.write(terminal, b"\x03")
     status = os.waitpid(pid, 0)[1]
     return text.decode(errors="replace"), os.waitstatus_to_exitcode(status)
