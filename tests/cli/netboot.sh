@@ -440,7 +440,7 @@ with="$with GROW_WAIT_S=1; blkid() { [ -e \$6 ] || return 2; case \$6 in *3) ech
 		esac
 		case \$* in *locking_dir=\\\"$PROC/1/root/run/lock/lvm\\\"*) echo lvm \$1 \$before \$last ;; *) echo other locks ;; esac; }; gains=0 tags=;"
 grows() { echo 7 > "$T/free"; says "$1" "$2
-mount -t xfs $T/grown/dm-9 $RUN/grow
+mount -t xfs $T/grown/dm-0 $RUN/grow
 xfs_growfs $RUN/grow
 umount $RUN/grow" "$with $3; parts='mapper/frisbee2 mapper/frisbee3'; grow_one $T/grown/debian/root xfs"; }	# WHAT WANTED CODE
 cmdline 'frisbee.root=debian/root'
