@@ -122,16 +122,16 @@ capture() {
 	check "nothing is left" [ -z "$(ls "$T" | grep new)" ]
 }
 put() {
-	"$BIN/emustore" -q -s "$T/store" init || fail "init"
+	"$BIN/emustore" -q --store "$T/store" init || fail "init"
 	mkfifo "$T/fifo"; slow "$SHARED/file.ndz" 9000000
-	typed "/s" sh -c "exec $BIN/emustore -s $T/store put a - < $T/fifo"
+	typed "/s" sh -c "exec $BIN/emustore --store $T/store put a - < $T/fifo"
 	ended "emustore put" "the image is not in the store"
-	check "nor is it" [ -z "$("$BIN/emustore" -s "$T/store" list -q | grep "^a")" ]
+	check "nor is it" [ -z "$("$BIN/emustore" --store "$T/store" list -q | grep "^a")" ]
 }
 get() {
-	"$BIN/emustore" -q -s "$T/store" init && "$BIN/emustore" -q -s "$T/store" put a "$SHARED/file.ndz" || fail "put"
+	"$BIN/emustore" -q --store "$T/store" init && "$BIN/emustore" -q --store "$T/store" put a "$SHARED/file.ndz" || fail "put"
 	mkfifo "$T/fifo"; (head -c 3000000 > /dev/null; exec sleep 1000) < "$T/fifo" & ends_with_this $!
-	typed "%" sh -c "exec $BIN/emustore -s $T/store get a - > $T/fifo"
+	typed "%" sh -c "exec $BIN/emustore --store $T/store get a - > $T/fifo"
 	ended "emustore get" "the image is incomplete"
 }
 copy() {	# it prints nothing before it ends, so there is no terminal that could be waited for
