@@ -149,10 +149,11 @@ say_incomplete(const struct opts *o, const char *disk)
 	disk_close(d, &ignored);
 	if (complete)
 		return;
-	snprintf(sentence, sizeof sentence, "%.200s is incomplete: the same command %s", disk,
-	    o->stream.table != NULL && strcmp(o->stream.table, "memory") == 0
-		? "begins anew"
-		: "goes on");
+	bool forgets = o->stream.table != NULL && strcmp(o->stream.table, "memory") == 0;
+	/* With --anew, the next run would lose what was written to the disk. */
+	snprintf(sentence, sizeof sentence, "%.200s is incomplete: the same command%s %s", disk,
+	    o->stream.anew && !forgets ? " without --anew" : "",
+	    forgets ? "begins anew" : "goes on");
 	tell(sentence);
 }
 

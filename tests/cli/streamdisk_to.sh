@@ -39,6 +39,10 @@ ends "complete"
 check "it says nothing of the kind" [ "$(grep -c "is incomplete" "$T/sd.log")" = 0 ]
 check "the disk is what it showed" cmp "$T/disk" "$T/copied"
 check "imageunzip --status finds no marker" quietly "$BIN/imageunzip" --status "$T/disk"
+new_target "$T/table"
+begin --anew --no-fill --socket="$T/sock" "$T/sda.ndz" "$T/disk"
+ends "begun with --anew"
+check "what was written is not lost by what it says: $(cat "$T/sd.log")" grep -q "^streamdisk: $T/disk is incomplete: the same command without --anew goes on$" "$T/sd.log"
 python3 -c 'import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen(); os.rename(sys.argv[1] + ".new", sys.argv[1]); time.sleep(600)' "$T/mute" & mute=$!
 CLEANUP+=("kill $mute 2> /dev/null")
