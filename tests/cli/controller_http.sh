@@ -28,7 +28,7 @@ rmdir "$NET/boot/environment.ipxe"
 status 2 "$BIN/controllerd" --listen=0.0.0.0:8484 -i 127.0.0.1 "$NET"	# for others, and without a token file
 status 2 "$BIN/controllerd" --group-key="$T/lab key" -i 127.0.0.1 "$NET"	# its name would be two words of an order
 for made in images boot/orders; do
-	status 2 "$BIN/controllerd" -i 127.0.0.1 "$T/second"
+	status 1 "$BIN/controllerd" -i 127.0.0.1 "$T/second"
 	check "it says who makes the folder $made" grep -q "second/$made: there is no such folder; netboot/setup makes it" "$T/stderr"
 	mkdir -p "$T/second/$made"
 done
