@@ -222,6 +222,7 @@ struct volume {
 	struct lvm_map map;
 	uint64_t extents;     /* so far */
 	bool here, elsewhere; /* has areas on this PV; has areas on other PVs */
+	bool begins_elsewhere; /* in its first segment, it has areas on other PVs */
 	bool plain;           /* nothing but linear and striped */
 };
 
@@ -261,6 +262,7 @@ read_areas(
 		++*count;
 		if (!lvm_text_same(name.text, v->s->pv_name)) {
 			v->elsewhere = true;
+			v->begins_elsewhere |= v->map.nsegments == 1;
 			continue;
 		}
 		if (use_extents(v, first.number, n, e) != 0 ||
@@ -404,6 +406,39 @@ pass_on(struct volume *v, const struct rangeset *set,
 	return 0;
 }
 
+/* Open what this PV has of the volume from its beginning on, as a disk, and note whether it is
+ * swap space with a suspended system, which its first page says. */
+static int
+open_volume(struct volume *v, struct disk **d, struct err *e)
+{
+	struct err ignored;
+
+	v->map.disk = v->s->disk;
+	v->map.base = v->s->part.off;
+	if (v->elsewhere)
+		v->map.sectors = v->map.segments[0].lv.len;
+	if (lvm_map_open(&v->map, "a logical volume", d, e) != 0)
+		return -1;
+	int is = swap_is_suspended(*d, (struct range){ 0, v->map.sectors }, e);
+	v->s->suspended |= is == 1;
+	if (is < 0 && v->s->sink == NULL) {
+		disk_close(*d, &ignored);
+		return -1;
+	}
+	return 0;
+}
+
+/* Whatever else is made of the volume, such as a snapshot. */
+static int
+look_for_suspended(struct volume *v, struct err *e)
+{
+	struct disk *d;
+
+	if (!v->plain || v->begins_elsewhere)
+		return 0;
+	return open_volume(v, &d, e) == 0 ? disk_close(d, e) : -1;
+}
+
 /* Scan a volume that is on this PV alone, with the module that recognises it. LVM in LVM
  * is stored completely, so volumes are not nested. */
 static int
@@ -414,16 +449,8 @@ scan_inside(struct volume *v, struct lvm_text name, struct err *e)
 	struct fs_scan fs;
 	struct disk *d;
 
-	v->map.disk = v->s->disk;
-	v->map.base = v->s->part.off;
-	if (lvm_map_open(&v->map, "a logical volume", &d, e) != 0)
+	if (open_volume(v, &d, e) != 0)
 		return -1;
-	int suspended = swap_is_suspended(d, all, e);
-	v->s->suspended |= suspended == 1;
-	if (v->s->sink == NULL) {
-		disk_close(d, &ignored);
-		return suspended < 0 ? -1 : 0;
-	}
 	const struct fsmod *mod = fsmods_probe(d, all, FS_IN_TABLE);
 	if (mod == NULL || mod == &fsmod_lvm2) {
 		note_kept(
@@ -455,7 +482,9 @@ scan_volume(struct scan *s, const struct lvm_item *lv, struct err *e)
 	int rc = lvm_get(lv->text, "status", LVM_LIST, &status, e);
 	int known = rc == 0 ? lvm_list_known(status.text, lv_states, &seen, e) : -1;
 	rc = known < 0 ? -1 : each_segment(lv->text, read_segment, &v, e);
-	if (rc == 0 && v.here) {
+	if (rc == 0 && v.here && s->sink == NULL) {
+		rc = look_for_suspended(&v, e);
+	} else if (rc == 0 && v.here) {
 		s->nvolumes++;
 		const char *why = why_raw(&v, lv, known == 1 ? seen : 0);
 		if (why != NULL)

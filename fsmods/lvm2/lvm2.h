@@ -7,8 +7,8 @@
 #include "common/disk/range.h"
 
 /* Is this partition a physical volume, and one of its volumes swap space that holds the
- * memory of a suspended system?  Volumes are looked into that are linear or striped, and on
- * this physical volume alone; nothing else of them is read.  1, 0, or -1: the partition
+ * memory of a suspended system?  Volumes are looked into that are linear or striped, and whose
+ * first segment is on this physical volume; nothing else of them is read.  1, 0, or -1: the partition
  * cannot be read (ERR_IO, or what the disk says), or what LVM has there is damaged or on
  * other disks (ERR_FORMAT, ERR_UNSUPPORTED); ERR_NOMEM. */
 int lvm2_is_suspended(struct disk *, struct range part, struct err *);

@@ -135,6 +135,17 @@ boots; status 5 "$SD" bootimage "$T/sda.ndz" "$T/out"
 check "nor where LVM does not tell: $(cat "$T/stderr")" grep -q "sda.ndz: partition 2 may hold a suspended system: " "$T/stderr"
 check "nothing is made" [ ! -e "$T/out" ]
 
+truncate -s 72M "$T/sda"; printf 'start=2048,size=49152,type=83\nstart=51200,size=32768,type=8e\nstart=83968,size=32768,type=8e\n' | sfdisk -q "$T/sda" || fail sfdisk
+for at in 25 41; do LOOPS+=("$(losetup --show -f -o $((at << 20)) --sizelimit $((16 << 20)) "$T/sda")"); wipefs -q -a "${LOOPS[-1]}"; done
+P=$(basename "${LOOPS[-2]}") Q=$(basename "${LOOPS[-1]}")
+pvs vgcreate frisbeespans "/dev/$P" "/dev/$Q"
+pvs lvcreate -y -an -Zn -Wn -L 20M -n swap frisbeespans "/dev/$P" "/dev/$Q"
+lay "$T/swap" "/dev/$P" $((1 << 20)) || fail "swap space"; sync "/dev/$Q"
+boots; check "swap space on two physical volumes" boot "$T/sda.ndz"
+printf S1SUSPEND | dd of="/dev/$P" bs=1 seek=$(((1 << 20) + 4086)) conv=notrunc status=none
+boots; status 5 "$SD" bootimage "$T/sda.ndz" "$T/out"
+check "a system that is suspended on two: $(cat "$T/stderr")" grep -q "sda.ndz: a system is suspended in partition 2" "$T/stderr"
+
 echo "== what other devices have, too"
 name() { echo "partition ${1##*[!0-9]}"; }	# DEVICE
 partition 128 true; A=$part
