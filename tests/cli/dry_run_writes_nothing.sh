@@ -72,7 +72,7 @@ both() {	# STATUS OPTIONS... IMAGE TARGET
 	rm -f "$T/copy"; cp --sparse=always "$T/tgt" "$T/copy"
 	status "$want" "$BIN/imageunzip" --dry-run "$@"
 	check "the real run: exit $real, $(cat "$T/said")" [ $real = "$want" ]
-	check "in the same words" cmp -s <(grep -v "^usage" "$T/said") <(grep -v '^usage' "$T/stderr")
+	check "in the same words, but for what is left" cmp -s <(grep -v "^usage" "$T/said" | sed 's/; the target is incomplete$//') <(grep -v '^usage' "$T/stderr")
 	check "it is untouched" cmp "$T/tgt" "$T/copy"
 }
 truncate -s 3M "$T/small"
