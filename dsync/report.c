@@ -126,6 +126,7 @@ int
 report_verified(const struct options *o, const struct pair_difference *d, struct err *e)
 {
 	char compared[32], size[32];
+	bool all = d->compared_bytes == d->device_bytes;
 
 	if (o->json)
 		return difference_json(o, d, e);
@@ -134,13 +135,14 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 		say_text(stdout, "%" PRIu64 " %" PRIu64 "\n", s.off, s.len);
 	}
 	if (!o->quiet)
-		say_text(stderr, "dsync: %s of %s were compared, and %s: %s\n",
+		say_text(stderr, "dsync: %s of %s were compared%s: %s\n",
 		    human_bytes(d->compared_bytes, compared, sizeof compared),
 		    human_bytes(d->device_bytes, size, sizeof size),
-		    o->pair.from.since != NULL
-			? "the rest has changed since the last sync"
-			: "without a source of change, what was written since the last sync "
-			  "counts, too",
+		    o->pair.from.since == NULL
+			? ", and without a source of change, what was written since the last "
+			  "sync counts, too"
+		    : all ? ""
+			  : ", and the rest has changed since the last sync",
 		    rangeset_count(&d->differs) == 0
 			? "no difference"
 		    : o->pair.from.since != NULL

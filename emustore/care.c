@@ -128,6 +128,10 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 		    " packs replaced, %s "
 		    "freed\n",
 		    t.fragments, t.packs, human_bytes(t.bytes_freed, a, sizeof a));
+	if (!o->quiet && !o->all && t.packs == 0)
+		say_text(stderr,
+		    "emustore: packs of which less than a fifth is not needed stay: --all "
+		    "replaces these, too\n");
 	if (!o->quiet && t.bytes_condemned > 0)
 		say_text(stderr,
 		    "emustore: %s in packs that the next gc after the grace period "

@@ -418,7 +418,7 @@ stats_usage(const struct usage *u)
 
 	say_text(stdout,
 	    "one version alone needs %s of it, several versions share %s, and none needs %s, "
-	    "which gc can free\n",
+	    "which gc --all can free\n",
 	    human_bytes(u->only_bytes, a, sizeof a), human_bytes(u->shared_bytes, b, sizeof b),
 	    human_bytes(u->unneeded_bytes, c, sizeof c));
 }

@@ -191,7 +191,8 @@ nearest_option(const struct parser *p, const char *typed)
 	for (const struct option *o = p->longs; o->name != NULL; o++) {
 		bool begins = n != 0 && strncmp(o->name, typed, n) == 0;
 		size_t d = begins ? 0 : edit_distance(typed, n, o->name);
-		if (d < best) {
+		/* Two letters are a guess; nobody mistakes the first one, too. */
+		if (d < best && (d <= 1 || o->name[0] == typed[0])) {
 			best = d;
 			name = o->name;
 		}

@@ -108,6 +108,7 @@ struct doctor_facts {
 	struct doctor_server servers[DOCTOR_SERVERS];
 	unsigned nservers;
 	unsigned group_heard; /* packets of the server that came through the group */
+	bool first_heard;     /* such packets came at the first port */
 	bool second_heard;    /* such packets came at the second port, too */
 	uint16_t odd_port;    /* its packets came from this port; 0: from the right one */
 	bool odd_source; /* its packets came from `seen`, but name `said` as the sender */

@@ -101,6 +101,7 @@ hear_first(struct exam *x, const struct heard *h)
 	if (!exam_is_server(x, h->from))
 		return;
 	x->f->group_heard++;
+	x->f->first_heard = true;
 	exam_note_server(x, h, DOCTOR_TTL);
 	x->blocks += m.subtype == WIRE_BLOCK;
 }

@@ -81,10 +81,9 @@ run_checks(const struct doctor_facts *f, struct doctor_report *r)
 	    const struct doctor_facts *, struct doctor_report *) = { judge_interface,
 		judge_address, judge_subnet, judge_sending, judge_membership,
 		judge_server, judge_authentication, judge_servers, judge_source,
-		judge_multicast,
-		judge_to_server, judge_direct, judge_second_port, judge_querier,
-		judge_mtu, judge_routers, judge_loss, judge_session,
-		judge_burst };
+		judge_multicast, judge_to_server, judge_direct, judge_first_port,
+		judge_second_port, judge_querier, judge_mtu, judge_routers, judge_loss,
+		judge_session, judge_burst };
 	/* Where nothing can be sent, all checks after the first would be guesses. */
 	unsigned n = f->link == DOCTOR_LINK_OK ? sizeof checks / sizeof checks[0] : 1;
 

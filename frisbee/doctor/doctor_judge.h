@@ -41,6 +41,7 @@ void judge_source(const struct doctor_facts *, struct doctor_report *);
 void judge_multicast(const struct doctor_facts *, struct doctor_report *);
 void judge_to_server(const struct doctor_facts *, struct doctor_report *);
 void judge_direct(const struct doctor_facts *, struct doctor_report *);
+void judge_first_port(const struct doctor_facts *, struct doctor_report *);
 void judge_second_port(const struct doctor_facts *, struct doctor_report *);
 void judge_querier(const struct doctor_facts *, struct doctor_report *);
 /* doctor_judge_loss.c: checks of how well packets pass */

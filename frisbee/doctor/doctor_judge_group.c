@@ -133,6 +133,22 @@ judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 		    f->second);
 }
 
+/* Probes go to the second port alone, since clients of the original programs listen at the
+ * first one, so a firewall of this machine for the first port is seen only while a session sends. */
+void
+judge_first_port(const struct doctor_facts *f, struct doctor_report *r)
+{
+	if (!judge_arrives(f))
+		return;
+	if (f->first_heard)
+		judge_say(r, "first port", DOCTOR_OK, "packets to port %u arrive", f->port);
+	else
+		judge_say(r, "first port", DOCTOR_UNKNOWN,
+		    "nothing came through the group at UDP port %u, to which nothing was sent "
+		    "meanwhile: if a load receives nothing, this machine drops what comes to that port",
+		    f->port);
+}
+
 void
 judge_second_port(const struct doctor_facts *f, struct doctor_report *r)
 {

@@ -80,7 +80,7 @@ install_left(const struct install *in, bool removed)
 		changed |= is_changed(&in->place[i]);
 	if (!changed || in->must_empty)
 		return SINK_LEFT_AS_WAS;
-	if (in->cfg.state != NULL || in->cfg.skip_same)
+	if (in->cfg.skip_same || resume_pending(&in->place->resume))
 		return SINK_LEFT_STATE;
 	return in->delta || in->is_stream ? SINK_LEFT_PART : SINK_LEFT_SECTORS;
 }

@@ -37,6 +37,7 @@ healthy(void)
 		.servers = { { .addr = { 10, 0, 0, 1 }, .has_identity = true, .chunks = 3 } },
 		.nservers = 1,
 		.group_heard = 1,
+		.first_heard = true,
 		.group_group = 100,
 		.group_direct = 4,
 		.direct_group = 4,
@@ -93,11 +94,20 @@ test_well(void)
 	struct doctor_report r;
 
 	doctor_judge(&f, &r);
-	T_CHECK(r.n == 17);
+	T_CHECK(r.n == 18);
 	T_CHECK(r.well);
 	for (unsigned i = 0; i < r.n; i++)
 		T_CHECK(r.check[i].status == DOCTOR_OK);
 	T_CHECK(strcmp(r.summary, "all is well: multicast arrives from 10.0.0.1") == 0);
+	/* Nobody loads: whether blocks would come is not known, and not said to be well. */
+	f.first_heard = false;
+	doctor_judge(&f, &r);
+	unsigned unknown = 0;
+	for (unsigned i = 0; i < r.n; i++)
+		if (r.check[i].status == DOCTOR_UNKNOWN)
+			unknown += strcmp(r.check[i].name, "first port") == 0;
+	T_CHECK(r.well && unknown == 1);
+	f.first_heard = true;
 	/* Not root: it knows less, and nothing is wrong. */
 	f.watched = f.query = false;
 	f.reports_out = f.at[0].seen = f.at[1].seen = 0;

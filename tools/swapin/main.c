@@ -304,7 +304,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	if (o->follow != 0)
 		return follow_to_end(o, &a, (uint32_t)o->follow, e);
 	if (token_first(o->token_file, token, e) != 0)
-		return err_ctx(e, "the token (--token-file)");
+		return err_ctx(e, "the token (--token-file), which controllerd makes when it first runs");
 	a.token = token;
 	return o->stop != 0 ? stop(o, &a, e) : swap_in(o, &a, operands, e);
 }
