@@ -2,6 +2,7 @@
  * in the first thread, before they begin to work. */
 #include "common/cli/ask.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -10,13 +11,27 @@
 #include "common/base/cancel.h"
 #include "common/base/say.h"
 
+enum { LOOK_EVERY_MS = 100 };
+
+/* Waits for an answer, and not only in fgets(): a signal that comes just before it would not end that.
+ * False: a signal has come. */
+static bool
+is_answered(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	while (cancel_signal() == 0 && poll(&in, 1, LOOK_EVERY_MS) <= 0)
+		;
+	return cancel_signal() == 0;
+}
+
 /* A line is an answer only when it is whole: the end of the input is no yes. */
 static bool
 is_yes(void)
 {
 	char line[16];
 
-	if (fgets(line, sizeof line, stdin) == NULL) {
+	if (!is_answered() || fgets(line, sizeof line, stdin) == NULL) {
 		say_text(stderr, "\n");
 		return false;
 	}

@@ -60,6 +60,26 @@ check "another image is there" [ "$("$BIN/imageunzip" -q out.ndz -)" = data ]
 run both "" "$BIN/emustore" -q get x -; check "to standard output" [ $? = 0 ]
 echo "years of work" > out.ndz; run both "" "$BIN/imagezip" -q -f src out.ndz
 check "what is no image is refused as ever" [ $? = 1 ]; check "nobody is asked" eval '! asked'
+# Ctrl-C just behind the question, before the answer is waited for.
+interrupted() {	# COMMAND...
+	python3 - "$@" << 'PY'
+import os, pty, signal, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+signal.signal(signal.SIGALRM, lambda *_: (os.kill(pid, signal.SIGKILL), sys.exit(9)))
+signal.alarm(int(os.environ.get("ASK_S", "60")))
+shown = b""
+while b"[y/N] " not in shown:
+    shown += os.read(terminal, 1000)
+os.write(terminal, b"\x03")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+}
+for n in 1 2 3 4 5 6; do
+	older; interrupted "$BIN/imagezip" -q -f src out.ndz
+	check "Ctrl-C ends the question" [ $? = 1 ]; check "the image is what it was" cmp older.ndz out.ndz
+done
 # -n of the original programs looks like a dry run: it is none, and a terminal is told so.
 told() { grep -q "^imageunzip: warning: -n is no dry run" shown; }
 run both "" "$BIN/imageunzip" -q -n new.ndz disk; check "-n tells a terminal" told; check "it writes" cmp src disk
