@@ -2,6 +2,7 @@
  * texts.  Who reads them calls it, in any thread. */
 #include "common/base/readable.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
@@ -37,6 +38,8 @@ open_found(int found, const char *path, struct err *e)
 
 	snprintf(at, sizeof at, "/proc/self/fd/%d", found);
 	int fd = open(at, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT) /* /proc is not mounted, as in a rescue system's chroot */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd >= 0 && fcntl(fd, F_SETFL, 0) == 0)
 		return fd;
 	err_os(e, "%s", path);

@@ -84,4 +84,9 @@ status 2 "$BIN/imagezip" --changed-since="$T/st2" --since=sig:"$T/state.sig" "$T
 check "says why: $(cat "$T/stderr")" grep -q "not with the last image" "$T/stderr"
 status 2 "$BIN/imagezip" --changed-since="$T/st2" --since=image:"$T/7.ndz" "$T/disk" "$T/8.ndz"
 check "no image is made" [ ! -e "$T/8.ndz" ]
+# Lists are read where /proc is not mounted, too.
+if unshare -nm true 2> /dev/null; then
+	check "without /proc" quietly unshare -nm sh -c 'mount -t tmpfs none /proc && exec "$@"' sh \
+	    "$BIN/dmextract" --list --since=ranges:"$T/list" "$T/disk"
+fi
 finish
