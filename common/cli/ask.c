@@ -42,8 +42,11 @@ static bool
 is_worth_asking(const char *path)
 {
 	struct stat st;
+	/* A job in the background of a shell (&) cannot read an answer. */
+	pid_t front = tcgetpgrp(STDIN_FILENO);
 
-	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && stat(path, &st) == 0 &&
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) &&
+	       (front == -1 || front == getpgrp()) && stat(path, &st) == 0 &&
 	       S_ISREG(st.st_mode) && st.st_size > 0;
 }
 

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
 	OPTS_MAX = 96,
@@ -192,7 +193,7 @@ nearest_option(const struct parser *p, const char *typed)
 		bool begins = n != 0 && strncmp(o->name, typed, n) == 0;
 		size_t d = begins ? 0 : edit_distance(typed, n, o->name);
 		/* Two letters are a guess; nobody mistakes the first one, too. */
-		if (d < best && (d <= 1 || o->name[0] == typed[0])) {
+		if (d < best && (d <= 1 || strncasecmp(o->name, typed, 1) == 0)) {
 			best = d;
 			name = o->name;
 		}

@@ -134,7 +134,7 @@ judge_direct(const struct doctor_facts *f, struct doctor_report *r)
 }
 
 /* Probes go to the second port alone, since clients of the original programs listen at the
- * first one, so a firewall of this machine for the first port is seen only while a session sends. */
+ * first one. */
 void
 judge_first_port(const struct doctor_facts *f, struct doctor_report *r)
 {
