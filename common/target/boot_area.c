@@ -43,6 +43,7 @@ write_marker(struct boot_area *h, struct err *e)
 	uint8_t block[BOOT_AREA_BYTES] = { 0 };
 
 	marker_put(&h->marker, block);
+	h->touched = true;
 	int rc = disk_write(h->disk, block, sizeof block, h->at, e);
 	h->marked |= rc == 0;
 	return rc;

@@ -36,6 +36,7 @@ struct boot_area {
 	struct marker old;
 	pthread_mutex_t lock;
 	_Atomic bool marked;
+	_Atomic bool touched; /* its write has at least begun */
 };
 
 /* Read the present boot area at byte `at` of the disk, which is kept where the image

@@ -65,7 +65,7 @@ is_changed(const struct place *p)
 {
 	const struct target *t = &p->target;
 
-	return t->boot_area.marked || t->boot_area.was_marked ||
+	return t->boot_area.touched || t->boot_area.was_marked || t->begun ||
 	       t->bytes_written + t->bytes_filled > 0 || (p->in->is_stream && p->fed > 0);
 }
 

@@ -200,6 +200,7 @@ target_write(struct target *t, uint64_t sector, const void *data, uint64_t bytes
 {
 	bool stream = disk_kind(t->disk) == DISK_STREAM;
 
+	t->begun = true;
 	if (stream && stream_up_to(t, sector, e) != 0)
 		return -1;
 	if (put(t, LEDGER_DATA, sector * SECTOR_BYTES, data, bytes, parts, e) != 0)

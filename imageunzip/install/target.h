@@ -52,6 +52,7 @@ struct target {
 	_Atomic uint64_t
 	    covered_end; /* sectors of the image that chunks answered for */
 	_Atomic uint64_t bytes_written, bytes_same, bytes_filled, bytes_covered;
+	_Atomic bool begun; /* a write has at least begun, which a guard does not wait for */
 	_Atomic bool no_discard; /* the disk does not support discard */
 	/* Free sectors of the image that are not to be filled yet; len 0: none. */
 	_Atomic uint64_t reserved_off, reserved_len;

@@ -151,7 +151,7 @@ beside frisbee_into_a_file
 beside dolly_onto
 beside dolly_server
 HTTP=$((FREE + 4)); beside imageunzip_onto "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
-HTTP=$((FREE + 5)); beside imageunzip_onto "the target is incomplete: the same command goes on" --in-place --state="$T/went"
+HTTP=$((FREE + 5)); beside imageunzip_onto "the target is incomplete: the same command goes on" --in-place --state-interval=0 --state="$T/went"
 HTTP=$((FREE + 6)); beside imageunzip_onto "the file, which was not complete, was removed"
 beside stalled "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
 beside stalled "the file, which was not complete, was removed"
