@@ -17,6 +17,7 @@ struct file_sink {
 	struct sink_file_config cfg;
 	struct disk *disk; /* NULL: the sink was ended */
 	bool removable;    /* the file is removed when it does not become whole */
+	bool begun;        /* a write has at least begun */
 	uint64_t bytes;
 };
 
@@ -47,9 +48,10 @@ put(void *self, struct proved *proved, struct err *e)
 {
 	const struct sink_chunk *c = proved_chunk(proved);
 	struct file_sink *f = self;
+
+	f->begun = true;
 	int rc = disk_write(f->disk, c->bytes, c->length,
 	    (uint64_t)c->number * SOURCE_CHUNK_BYTES, e);
-
 	if (rc == 0)
 		f->bytes += c->length;
 	if (rc == 0 && f->cfg.written != NULL)
@@ -71,8 +73,8 @@ close_file(struct file_sink *f, bool whole, struct sink_sum *sum, struct err *e)
 	if (f->removable)
 		output_remove(f->cfg.path);
 	sum->left = f->removable ? SINK_LEFT_NO_FILE
-	            : f->bytes > 0 ? SINK_LEFT_PART
-	                           : SINK_LEFT_AS_WAS;
+	            : f->begun   ? SINK_LEFT_PART
+	                         : SINK_LEFT_AS_WAS;
 	return rc;
 }
 
