@@ -99,21 +99,21 @@ says "no system is found there, and why" "none: the volume frisbeetest/fast is n
 
 echo "== a volume that grows with its physical volume"
 mib_of() { lvm "$1" --devices "/dev/$P,/dev/$Q" --noheadings --nosuffix --units m -o "${@:2}" 2> /dev/null; }
-grown() { echo $(mib_of lvs lv_size,vg_free,vg_tags frisbeegrows/root) $(mib_of pvs pv_size "/dev/$Q"); }	# of root, free, tags; the other physical volume
-grow_root() { roots "$P $Q" 'grow_volume frisbeegrows/root' > "$T/said" 2>&1 || fail "grow_volume: $(cat "$T/said" "$RUN/lvm-said")"; }
+grown() { echo $(mib_of lvs lv_size,vg_free,vg_tags frisbee.grows/root) $(mib_of pvs pv_size "/dev/$Q"); }	# of root, free, tags; the other physical volume
+grow_root() { roots "$P $Q" 'grow_volume frisbee.grows/root' > "$T/said" 2>&1 || fail "grow_volume: $(cat "$T/said" "$RUN/lvm-said")"; }
 mkdir -p "$PROC/1/root/run/lock/lvm"
 partition 33 true; P=$part
 partition 33 true; Q=$part
-pvs vgcreate frisbeegrows "/dev/$P"
-pvs vgcreate frisbeestays "/dev/$Q"
-pvs lvcreate -y -an -Zn -Wn -L 8M -n root frisbeegrows
+pvs vgcreate frisbee.grows "/dev/$P"
+pvs vgcreate frisbeeXgrows "/dev/$Q"
+pvs lvcreate -y -an -Zn -Wn -L 8M -n root frisbee.grows
 for n in $((${#LOOPS[@]} - 1)) ${#LOOPS[@]}; do truncate -s +16M "$T/part$n"; losetup -c "${LOOPS[n - 1]}"; done
 says "before" "8.00 24.00 32.00" "$(grown)"
 grow_root
 says "it gets what the physical volume gains, and no other group is touched" "24.00 24.00 32.00" "$(grown)"
 grow_root
 says "once" "24.00 24.00 32.00" "$(grown)"
-pvs vgchange --addtag growfs/root/4 frisbeegrows
+pvs vgchange --addtag growfs/root/4 frisbee.grows
 grow_root
 says "where a machine was reset amid it, what is to stay free is known" "32.00 16.00 32.00" "$(grown)"
 
