@@ -17,21 +17,28 @@ example(const char *path)
 	return n;
 }
 
-static double
-rate(const char *path, enum tree_kind kind, unsigned arity, size_t clients,
-    double compression)
+/* What the model says of this network, which is freed. */
+static struct predict_row
+row_of(struct network n, const struct predict_config *c, enum tree_kind kind, unsigned arity)
 {
-	struct network n = example(path);
-	struct predict_config c = { .clients = clients, .compression = compression };
 	struct predict_row row;
 	struct route r;
 	struct err e;
 
 	T_CHECK(route_make(&r, &n, &e) == 0);
-	T_CHECK(predict_one(&row, &n, &r, &c, kind, arity, &e) == 0);
+	T_CHECK(predict_one(&row, &n, &r, c, kind, arity, &e) == 0);
 	route_free(&r);
 	network_free(&n);
-	return row.rate / MB;
+	return row;
+}
+
+static double
+rate(const char *path, enum tree_kind kind, unsigned arity, size_t clients,
+    double compression)
+{
+	struct predict_config c = { .clients = clients, .compression = compression };
+
+	return row_of(example(path), &c, kind, arity).rate / MB;
 }
 
 static bool
@@ -108,19 +115,11 @@ parsed(const char *text)
 }
 
 static struct predict_row
-row_of(const char *text, enum tree_kind kind, unsigned arity)
+row_of_text(const char *text, enum tree_kind kind, unsigned arity)
 {
-	struct network n = parsed(text);
-	struct predict_config c = { .raw_bytes = 1e9, .compression = 1 };
-	struct predict_row row;
-	struct route r;
-	struct err e;
+	const struct predict_config c = { .raw_bytes = 1e9, .compression = 1 };
 
-	T_CHECK(route_make(&r, &n, &e) == 0);
-	T_CHECK(predict_one(&row, &n, &r, &c, kind, arity, &e) == 0);
-	route_free(&r);
-	network_free(&n);
-	return row;
+	return row_of(parsed(text), &c, kind, arity);
 }
 
 /* The closed formulas of the basic model for 40 nodes: of its capacity a node needs one stream in,
@@ -133,17 +132,17 @@ test_chains_and_trees_in_closed_form(void)
 			     "link s,n[1-40] x\nserver s\n";
 	const char links[] = "switch x\nhost s,n[1-40]\nlink s,n[1-40] x rate=42MB\nserver s\n";
 
-	T_CHECK(fabs(row_of(nodes, TREE_CHAIN, 1).rate - 42 * MB / 3) < 1);
-	T_CHECK(fabs(row_of(links, TREE_CHAIN, 1).rate - 42 * MB) < 1);
+	T_CHECK(fabs(row_of_text(nodes, TREE_CHAIN, 1).rate - 42 * MB / 3) < 1);
+	T_CHECK(fabs(row_of_text(links, TREE_CHAIN, 1).rate - 42 * MB) < 1);
 	for (unsigned k = 2; k <= 5; k++) {
-		T_CHECK(fabs(row_of(nodes, TREE_NARY, k).rate - 42 * MB / (k + 2)) < 1);
-		T_CHECK(fabs(row_of(links, TREE_NARY, k).rate - 42 * MB / k) < 1);
+		T_CHECK(fabs(row_of_text(nodes, TREE_NARY, k).rate - 42 * MB / (k + 2)) < 1);
+		T_CHECK(fabs(row_of_text(links, TREE_NARY, k).rate - 42 * MB / k) < 1);
 	}
-	T_CHECK(fabs(row_of(nodes, TREE_STAR, 0).rate - 42 * MB / 41) < 1);
-	T_CHECK(fabs(row_of(links, TREE_STAR, 0).rate - 42 * MB / 40) < 1);
-	T_CHECK(row_of(nodes, TREE_CHAIN, 1).depth == 40);
-	T_CHECK(row_of(nodes, TREE_NARY, 3).depth == 4); /* 3 + 9 + 27 are one too few */
-	T_CHECK(row_of(nodes, TREE_STAR, 0).depth == 1);
+	T_CHECK(fabs(row_of_text(nodes, TREE_STAR, 0).rate - 42 * MB / 41) < 1);
+	T_CHECK(fabs(row_of_text(links, TREE_STAR, 0).rate - 42 * MB / 40) < 1);
+	T_CHECK(row_of_text(nodes, TREE_CHAIN, 1).depth == 40);
+	T_CHECK(row_of_text(nodes, TREE_NARY, 3).depth == 4); /* 3 + 9 + 27 are one too few */
+	T_CHECK(row_of_text(nodes, TREE_STAR, 0).depth == 1);
 }
 
 static const char two_racks[] =
@@ -155,9 +154,9 @@ static const char two_racks[] =
 static void
 test_a_link_between_racks_is_crossed_once(void)
 {
-	struct predict_row chain = row_of(two_racks, TREE_CHAIN, 1);
-	struct predict_row multicast = row_of(two_racks, TREE_MULTICAST, 0);
-	struct predict_row star = row_of(two_racks, TREE_STAR, 0);
+	struct predict_row chain = row_of_text(two_racks, TREE_CHAIN, 1);
+	struct predict_row multicast = row_of_text(two_racks, TREE_MULTICAST, 0);
+	struct predict_row star = row_of_text(two_racks, TREE_STAR, 0);
 
 	T_CHECK(fabs(chain.rate - 10 * MB) < 1);
 	T_CHECK(strcmp(chain.reason, "link rack1 to top") == 0);
@@ -173,7 +172,7 @@ test_half_duplex_is_shared_by_both_directions(void)
 	const char text[] = "switch x\nhost s,a,b\n"
 			    "link s,a,b x rate=8MB duplex=half\nserver s\n";
 
-	T_CHECK(fabs(row_of(text, TREE_CHAIN, 1).rate - 4 * MB) < 1);
+	T_CHECK(fabs(row_of_text(text, TREE_CHAIN, 1).rate - 4 * MB) < 1);
 }
 
 static bool
