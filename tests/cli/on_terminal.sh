@@ -65,8 +65,11 @@ ended() {
 	alone "$what" ".*interrupted by SIGINT"
 }
 typed() { on_terminal -c "$@"; }
-has_begun() {	# OPTIONS...: the command that succeeds when something was written to the target
+# A slot of the state in a file has a chunk: its bits are at byte 136 (docs/installing.md).
+has_a_chunk='[ "$(stat -c %s $1 2> /dev/null)" = 8192 ] && ! { cmp -s -n 3 -i 136:0 $1 /dev/zero && cmp -s -n 3 -i 4232:0 $1 /dev/zero; }'
+has_begun() {	# OPTIONS...: the command that succeeds when something was written to the target, and is in the state
 	case " $* " in
+	*' --state='*) echo "set -- $STATE; $has_a_chunk" ;;
 	*' --in-place '*) echo "! $BIN/imageunzip --status $T/target > /dev/null 2>&1" ;;
 	*) echo "[ \$(stat -c %s $T/target) != $((60 << 20)) ]" ;;
 	esac
@@ -151,7 +154,8 @@ beside frisbee_into_a_file
 beside dolly_onto
 beside dolly_server
 HTTP=$((FREE + 4)); beside imageunzip_onto "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
-HTTP=$((FREE + 5)); beside imageunzip_onto "the target is incomplete: the same command goes on" --in-place --state-interval=0 --state="$T/went"
+STATE=$T/went
+HTTP=$((FREE + 5)); beside imageunzip_onto "the target is incomplete: the same command goes on" --in-place --state-interval=0 --state="$STATE"
 HTTP=$((FREE + 6)); beside imageunzip_onto "the file, which was not complete, was removed"
 beside stalled "the target is incomplete: the same command with --skip-same writes only what lacks" --in-place
 beside stalled "the file, which was not complete, was removed"

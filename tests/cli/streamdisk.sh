@@ -59,6 +59,7 @@ check "nothing is left" [ -z "$(ls -A "$T/run")$(ls -A "$T/m")" ]
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null && [ -n "${MOUNTS_ARE_OWN:-}" ]; then
 	mknod "$T/fuse" c 10 229; chmod 666 "$T/fuse"; mount --bind "$T/fuse" /dev/fuse
 	mkdir "$T/theirs"; chmod 755 "$T" "$T/sda.ndz"; chown nobody "$T/theirs" "$T/run"
+	rm -f "$T/sd.log"	# the one before may have said the same
 	setpriv --reuid=nobody --clear-groups "$SD" --ro "$T/sda.ndz" "$T/theirs" 2> "$T/sd.log" & sd=$!
 	begins $sd grep -q "is at" "$T/sd.log"
 	check "as nobody: $(cat "$T/sd.log")" setpriv --reuid=nobody --clear-groups cmp "$T/sda.out" "$T/theirs/disk"
