@@ -17,7 +17,7 @@ read_network(struct topology *w, const char *path, struct racks *places, struct 
 	if (network_read(&w->net, path, e) != 0 || route_make(&w->route, &w->net, e) != 0)
 		return -1;
 	if (!network_is_linked(&w->net))
-		return err_set(e, ERR_USAGE, "%s: the server has no link", path);
+		return err_set(e, ERR_FORMAT, "%s: the server has no link", path);
 	w->net.has_streams = false; /* the streams of the description are not used */
 	return racks_of_network(places, &w->net, &w->route, e);
 }

@@ -23,8 +23,8 @@ struct topology {
 };
 
 /* Reads what the options name.  image_bytes: bytes that each node gets.  Also after an error
- * topology_free() is to be called.  ERR_USAGE; ERR_ABSENT: a name cannot be resolved; ERR_IO;
- * ERR_NOMEM. */
+ * topology_free() is to be called.  ERR_USAGE; ERR_FORMAT: a file has a mistake;
+ * ERR_ABSENT: a name cannot be resolved; ERR_IO; ERR_NOMEM. */
 int topology_open(struct topology *, const struct options *, uint64_t image_bytes, struct err *);
 /* Releases what topology_open() has read. */
 void topology_free(struct topology *);

@@ -13,7 +13,7 @@ enum err_kind {
 	ERR_NONE,
 	ERR_USAGE,       /* the command line is wrong, whatever it names */
 	ERR_IO,          /* the system refused a read, write, open, ... */
-	ERR_FORMAT,      /* input is damaged or not what it claims to be */
+	ERR_FORMAT,      /* input is damaged, not what it claims to be, or has a mistake */
 	ERR_UNSUPPORTED, /* understood, but not handled here */
 	ERR_REFUSED,     /* possible, but unsafe without being forced */
 	ERR_NOMEM,
@@ -53,7 +53,7 @@ const char *err_word(enum err_kind);
 /* The kind that has this word; ERR_IO: none has, or it is NULL. */
 enum err_kind err_kind_of(const char *word);
 
-/* The exit status that every program documents: 2 for usage, 3 for damaged input, 1 for
+/* The exit status that every program documents: 2 for usage, 3 for wrong input, 1 for
  * everything else. */
 int err_exit_status(const struct err *e);
 

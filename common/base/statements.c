@@ -25,7 +25,7 @@ int
 statement_unknown(const struct statement *s, size_t i, struct err *e)
 {
 	return err_set(
-	    e, ERR_USAGE, "\"%.40s\" is not known to \"%s\"", s->words[i], s->words[0]);
+	    e, ERR_FORMAT, "\"%.40s\" is not known to \"%s\"", s->words[i], s->words[0]);
 }
 
 static int
@@ -37,7 +37,7 @@ cut(struct statement *s, struct err *e)
 	for (s->n = 0; (word = strtok_r(at, " \t\r", &at)) != NULL; s->n++) {
 		if (s->n == STATEMENT_WORDS_MAX)
 			return err_set(
-			    e, ERR_USAGE, "more than %d words", STATEMENT_WORDS_MAX);
+			    e, ERR_FORMAT, "more than %d words", STATEMENT_WORDS_MAX);
 		s->words[s->n] = word;
 	}
 	return 0;
@@ -46,7 +46,7 @@ cut(struct statement *s, struct err *e)
 static int
 err_none(const struct statement *s, struct err *e)
 {
-	return err_set(e, ERR_USAGE, "\"%.40s\" is not a statement", s->words[0]);
+	return err_set(e, ERR_FORMAT, "\"%.40s\" is not a statement", s->words[0]);
 }
 
 static int
@@ -59,7 +59,7 @@ take(const struct statement_kind *kinds, void *arg, struct statement *s, struct 
 	for (const struct statement_kind *k = kinds; k->name != NULL; k++)
 		if (k->name[0] == '\0' || strcmp(s->words[0], k->name) == 0) {
 			if (s->n < k->min || s->n > k->max)
-				return err_set(e, ERR_USAGE,
+				return err_set(e, ERR_FORMAT,
 				    "\"%.40s\" has too %s words", s->words[0],
 				    s->n < k->min ? "few" : "many");
 			return k->take(arg, s, e);
@@ -78,12 +78,15 @@ statements_parse(const struct statement_kind *kinds, void *arg, const char *text
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
 		size_t len = (size_t)((stop != NULL ? stop : end) - text);
 		if (len >= sizeof s.text || memchr(text, '\0', len) != NULL)
-			return err_set(e, ERR_USAGE,
+			return err_set(e, ERR_FORMAT,
 			    "%s: line %u is too long, or is not text", name, number);
 		memcpy(s.text, text, len);
 		s.text[len] = '\0';
-		if (take(kinds, arg, &s, e) != 0)
+		if (take(kinds, arg, &s, e) != 0) {
+			if (e->kind == ERR_USAGE) /* of what reads command lines, too */
+				e->kind = ERR_FORMAT;
 			return err_ctx(e, "%s: line %u", name, number);
+		}
 		text += len + 1;
 	}
 	return 0;
@@ -117,7 +120,7 @@ statements_read(
 	int rc = read_whole(path, &text, e);
 
 	if (rc == 0 && text.len > STATEMENTS_BYTES_MAX)
-		rc = err_set(e, ERR_USAGE, "%s: is longer than %d MiB", path,
+		rc = err_set(e, ERR_FORMAT, "%s: is longer than %d MiB", path,
 		    STATEMENTS_BYTES_MAX >> 20);
 	if (rc == 0)
 		rc = statements_parse(kinds, arg,

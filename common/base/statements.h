@@ -31,11 +31,11 @@ struct statement_kind {
 };
 
 /* Calls take() of its kind for each line of text[bytes], in order, until one fails.
- * ERR_USAGE, and errors of take(); `name` and the number of the line are put in front of
- * them. */
+ * ERR_FORMAT, also for ERR_USAGE of take(), and its other errors; `name` and the number of the
+ * line are put in front of them. */
 int statements_parse(const struct statement_kind *, void *arg, const char *text,
     size_t bytes, const char *name, struct err *);
-/* statements_parse() for a file.  ERR_IO names it; ERR_USAGE when it is too long. */
+/* statements_parse() for a file.  ERR_IO names it; ERR_FORMAT when it is too long. */
 int statements_read(
     const struct statement_kind *, void *arg, const char *path, struct err *);
 
@@ -48,8 +48,8 @@ struct statement_field {
 	uint64_t min, max; /* of a number; a word has less than max bytes */
 };
 
-/* Keeps the word of the field that the statement names.  ERR_USAGE: there is no such field, or
- * the number is none of its; ERR_FORMAT. */
+/* Keeps the word of the field that the statement names.  ERR_FORMAT: there is no such field, or
+ * it cannot be that; ERR_USAGE: it cannot be that number. */
 int statement_take(const struct statement_field *, void *arg, const struct statement *,
     struct err *);
 /* statements_write() for all fields, in order. */
@@ -62,7 +62,7 @@ int statements_write(struct buf *, struct err *, const char *format, ...)
 
 /* The value of an operand "key=value", in place; NULL: the operand has another key. */
 const char *statement_value(const char *word, const char *key);
-/* Reports that operand i is not known to its statement (ERR_USAGE).  Returns -1. */
+/* Reports that operand i is not known to its statement (ERR_FORMAT).  Returns -1. */
 int statement_unknown(const struct statement *, size_t i, struct err *);
 
 #endif /* COMMON_BASE_STATEMENTS_H */

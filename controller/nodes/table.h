@@ -12,7 +12,7 @@
 
 #include "controller/engine/swap.h"
 
-/* Add the nodes of the file to the engine.  ERR_USAGE names the line; ERR_IO. */
+/* Add the nodes of the file to the engine.  ERR_FORMAT names the line; ERR_IO. */
 int table_read(struct swap *, const char *path, struct err *);
 /* Add the nodes of text[bytes], which is what a file has; `name` is put in front of errors. */
 int table_parse(struct swap *, const char *text, size_t bytes, const char *name, struct err *);

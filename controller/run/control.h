@@ -29,8 +29,8 @@ struct control_config {
 enum { CONTROL_PORT = 8484, CONTROL_REPORT_PORT = 5101, CONTROL_GROUP_PORT = 7701 };
 
 /* Read the state, listen, and make true what it says.  The config is borrowed.  ERR_USAGE: a
- * file or a value of the config; ERR_REFUSED: another controller uses the state; ERR_IO,
- * ERR_FORMAT, ERR_NOMEM. */
+ * value of the config; ERR_FORMAT: a file; ERR_REFUSED: another controller uses the state; ERR_IO;
+ * ERR_NOMEM. */
 int control_open(struct control **, const struct control_config *, struct err *);
 /* The ports that it listens on. */
 uint16_t control_web_port(const struct control *);

@@ -27,7 +27,7 @@
 
 /* SILENT_US: requests are answered at once, unless mfrisbeed hangs.  LINE_BYTES_MAX: the nodes of one
  * session have some 10 MB. */
-enum { STATUS_USAGE = 2, WHY_BYTES = 300, LINE_BYTES_MAX = 64 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
+enum { STATUS_USAGE = 2, STATUS_DAMAGED = 3, WHY_BYTES = 300, LINE_BYTES_MAX = 64 << 20, SILENT_US = 10000000, LOST_US = 60000000, READ_BYTES = 65536 };
 
 struct link {
 	struct loop *loop;
@@ -248,6 +248,13 @@ read_why(struct link *l, char why[WHY_BYTES])
 	jtree_free(j);
 }
 
+/* Will another one end in the same way, because its command line or a file that it reads is wrong? */
+static bool
+is_hopeless(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == STATUS_USAGE || WEXITSTATUS(status) == STATUS_DAMAGED);
+}
+
 static void
 forget_started(struct link *l)
 {
@@ -276,7 +283,7 @@ on_end(void *arg, uint32_t events)
 	if (l->watch.fd < 0 && l->answered)
 		hang_up(l, why);
 	else if (l->watch.fd < 0)
-		give_up(l, why, WIFEXITED(status) && WEXITSTATUS(status) == STATUS_USAGE);
+		give_up(l, why, is_hopeless(status));
 }
 
 static int

@@ -154,7 +154,7 @@ racks_read(struct racks *r, const char *path, struct err *e)
 	if (find_own(r, e) != 0 || statements_read(kinds, &x, path, e) != 0)
 		return -1;
 	if (r->n == 0)
-		return err_set(e, ERR_USAGE, "%.200s: names no rack", path);
+		return err_set(e, ERR_FORMAT, "%.200s: names no rack", path);
 	/* This machine's own rack comes first. */
 	for (size_t i = 0; i < r->n; i++)
 		if (r->nodes[i].spot.rack != r->rack)

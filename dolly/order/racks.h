@@ -35,7 +35,7 @@ struct racks {
 int racks_of_network(
     struct racks *, const struct network *, const struct route *, struct err *);
 /* Reads a file of lines "rack NAME HOSTS".  The rack of this machine comes first, the others
- * in the order of the file, and the hosts of a rack in the order of their line.  ERR_USAGE:
+ * in the order of the file, and the hosts of a rack in the order of their line.  ERR_FORMAT:
  * what is wrong with the file; ERR_ABSENT: a name cannot be resolved; ERR_IO; ERR_NOMEM. */
 int racks_read(struct racks *, const char *path, struct err *);
 /* Orders nodes by their addresses alone: the longer the prefix that a node shares with this

@@ -64,7 +64,7 @@ int
 network_add_like_server(struct network *n, const char *name, uint32_t *point, struct err *e)
 {
 	if (!network_is_linked(n))
-		return err_set(e, ERR_USAGE, "%s has no link, so no other host is like it",
+		return err_set(e, ERR_FORMAT, "%s has no link, so no other host is like it",
 		    n->points[n->server].name);
 	if (n->npoints == NETWORK_POINTS_MAX)
 		return err_set(e, ERR_USAGE, "more than %d hosts and switches",

@@ -70,7 +70,7 @@ struct network {
 uint32_t network_find(const struct network *, const char *name);
 
 /* Parses a description of `bytes` bytes.  `name` is for messages, which also name the line.
- * ERR_USAGE: what is wrong with the text; ERR_NOMEM.  Also after an error the network is freed
+ * ERR_FORMAT: what is wrong with the text; ERR_NOMEM.  Also after an error the network is freed
  * by network_free(). */
 int network_parse(
     struct network *, const char *text, size_t bytes, const char *name, struct err *);
@@ -82,7 +82,7 @@ void network_free(struct network *);
 bool network_is_linked(const struct network *);
 /* Adds a host of the server's kind, with links like the server's, that cannot be found by name.
  * The name is copied.  *point: the new point.  Routes of this network are to be made again.
- * ERR_USAGE: there are too many points, or the server has no link; ERR_NOMEM. */
+ * ERR_USAGE: there are too many points; ERR_FORMAT: the server has no link; ERR_NOMEM. */
 int network_add_like_server(
     struct network *, const char *name, uint32_t *point, struct err *);
 

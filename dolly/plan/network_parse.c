@@ -311,9 +311,9 @@ static int
 check_whole(const struct network *n, const char *name, struct err *e)
 {
 	if (n->server == NETWORK_NONE)
-		return err_set(e, ERR_USAGE, "%s: no \"server\" is named", name);
+		return err_set(e, ERR_FORMAT, "%s: no \"server\" is named", name);
 	if (n->has_streams && n->points[n->server].parent != NETWORK_NONE)
-		return err_set(e, ERR_USAGE, "%s: the server receives a stream", name);
+		return err_set(e, ERR_FORMAT, "%s: the server receives a stream", name);
 	return 0;
 }
 

@@ -124,7 +124,7 @@ predict_all(struct prediction *p, const struct network *n, const struct route *r
 {
 	*p = (struct prediction){ 0 };
 	if (r->nhosts < 2)
-		return err_set(e, ERR_USAGE, "no host can be reached from %s",
+		return err_set(e, ERR_FORMAT, "no host can be reached from %s",
 		    n->points[n->server].name);
 	int rc = add(p, n, r, c, TREE_MULTICAST, 0, e);
 	if (rc == 0)

@@ -36,7 +36,7 @@ struct prediction {
 };
 
 /* Predicts multicast, the chain, the trees, the star, and the streams that the description
- * gives.  The route is that of this network.  ERR_USAGE: no host can be reached; ERR_NOMEM. */
+ * gives.  The route is that of this network.  ERR_FORMAT: no host can be reached; ERR_NOMEM. */
 int predict_all(struct prediction *, const struct network *, const struct route *,
     const struct predict_config *, struct err *);
 /* Predicts one way of sending.  `arity` counts for TREE_NARY.  Errors as predict_all(). */

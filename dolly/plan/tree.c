@@ -32,7 +32,7 @@ static int
 given(struct tree *t, const struct network *n, const struct route *r, struct err *e)
 {
 	if (!n->has_streams)
-		return err_set(e, ERR_USAGE, "the network names no streams");
+		return err_set(e, ERR_FORMAT, "the network names no streams");
 	uint32_t *place = calloc(n->npoints, sizeof *place);
 	if (place == NULL)
 		return err_nomem(e, "a logical network");
@@ -47,7 +47,7 @@ given(struct tree *t, const struct network *n, const struct route *r, struct err
 	free(place);
 	for (size_t i = 0, streams = 1; i < n->npoints; i++)
 		if (n->points[i].parent != NETWORK_NONE && streams++ == t->n)
-			return err_set(e, ERR_USAGE,
+			return err_set(e, ERR_FORMAT,
 			    "a stream leads to a host that the server's stream "
 			    "does not reach");
 	return 0;

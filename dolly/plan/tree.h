@@ -25,7 +25,7 @@ struct tree {
 
 /* Makes a tree of the server and the first `clients` hosts of the route's order (all, if there
  * are fewer).  `arity` counts for TREE_NARY alone; it is > 0.  Also after an error tree_free()
- * is to be called.  ERR_USAGE: the description names no streams, or a host that cannot be
+ * is to be called.  ERR_FORMAT: the description names no streams, or a host that cannot be
  * reached; ERR_NOMEM. */
 int tree_make(struct tree *, const struct network *, const struct route *, enum tree_kind,
     unsigned arity, size_t clients, struct err *);

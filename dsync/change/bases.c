@@ -85,11 +85,7 @@ read_file(struct bases *b, struct err *e)
 {
 	if (access(b->path, F_OK) != 0 && errno == ENOENT)
 		return 0;
-	if (statements_read(statements, b, b->path, e) == 0)
-		return 0;
-	if (e->kind == ERR_USAGE)
-		e->kind = ERR_FORMAT; /* no user writes this file: a mistake in it is damage */
-	return -1;
+	return statements_read(statements, b, b->path, e);
 }
 
 /* Take the name and the kind, and no states. */

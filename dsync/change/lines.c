@@ -29,8 +29,10 @@ take_line(char *line, uint64_t device_bytes, struct rangeset *to, struct err *e)
 		return err_set(
 		    e, ERR_FORMAT, "must have a first sector and a number of sectors");
 	if (number_uint(word, 0, INT64_MAX, &first, e) != 0 ||
-	    number_uint(second, 1, INT64_MAX, &count, e) != 0)
+	    number_uint(second, 1, INT64_MAX, &count, e) != 0) {
+		e->kind = ERR_FORMAT;
 		return -1;
+	}
 	uint64_t sectors = (device_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
 	if (!range_within((struct range){ first, count }, sectors))
 		return err_set(e, ERR_FORMAT, "reaches beyond the end of the device");

@@ -8,8 +8,8 @@
 #include "common/disk/rangeset.h"
 
 /* Read the file at `path` and add its ranges, in bytes, to the set, which is sealed.  The last range
- * may reach up to the end of the sector in which the device of `device_bytes` ends.  ERR_FORMAT,
- * ERR_USAGE: a line is no range, or not on the device; ERR_IO, ERR_NOMEM. */
+ * may reach up to the end of the sector in which the device of `device_bytes` ends.  ERR_FORMAT:
+ * a line is no range, or not on the device; ERR_IO, ERR_NOMEM. */
 int lines_read(
     const char *path, uint64_t device_bytes, struct rangeset *to_bytes, struct err *);
 

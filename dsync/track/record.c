@@ -91,11 +91,8 @@ record_read(struct record *r, struct err *e)
 {
 	if (check_there(r, e) != 0)
 		return -1;
-	if (statements_read(statements, r, r->path, e) != 0) {
-		if (e->kind == ERR_USAGE)
-			e->kind = ERR_FORMAT; /* no user writes this file */
+	if (statements_read(statements, r, r->path, e) != 0)
 		return -1;
-	}
 	if (r->device[0] != '\0' && r->metadata[0] != '\0' && r->block_sectors != 0 &&
 	    r->active[0] != '\0')
 		return 0;

@@ -52,7 +52,7 @@ struct local_request {
 	struct sessions_options options;
 	struct history_event note; /* LOCAL_NOTE; its `told` is part of the line */
 };
-/* Reads one line, without its newline.  ERR_USAGE: what is wrong with it. */
+/* Reads one line, without its newline.  ERR_USAGE, ERR_FORMAT: what is wrong with it. */
 int local_read(struct local_request *, const char *text, size_t bytes, struct err *);
 
 #endif /* MFRISBEED_MASTER_LOCAL_H */

@@ -51,7 +51,7 @@ void sessions_settings(struct sessions *, const struct settings *);
 void sessions_free(struct sessions *);
 
 /* Begins the sessions in the list of the state folder, each at its group and port.  Images
- * that cannot be served are logged.  ERR_IO: a folder cannot be read; ERR_USAGE: the list is
+ * that cannot be served are logged.  ERR_IO: a folder cannot be read; ERR_FORMAT: the list is
  * wrong. */
 int sessions_resume(struct sessions *, struct err *);
 

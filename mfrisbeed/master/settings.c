@@ -280,18 +280,18 @@ check_whole(const struct settings *s, const char *name, struct err *e)
 		if (s->images[i].in_store)
 			x = &s->images[i];
 	if (x != NULL && s->store == NULL)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_FORMAT,
 		    "%s: image %s is in a store, but no \"store\" is named", name,
 		    x->name);
 	if (is_zero(s->group, sizeof s->group))
-		return err_set(e, ERR_USAGE, "%s: no \"group\" is named", name);
+		return err_set(e, ERR_FORMAT, "%s: no \"group\" is named", name);
 	if (s->nrules == 0)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_FORMAT,
 		    "%s: there is no \"allow\", so all requests would be refused",
 		    name);
 	if (s->nimages == 0 && s->folder == NULL && s->uploads == NULL &&
 	    s->parent_folder == NULL && s->store == NULL)
-		return err_set(e, ERR_USAGE,
+		return err_set(e, ERR_FORMAT,
 		    "%s: it names neither images nor a folder for them", name);
 	return 0;
 }

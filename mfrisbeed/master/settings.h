@@ -58,7 +58,7 @@ struct settings {
 };
 
 /* Reads a configuration file.  Also after an error settings_free() is to be called.  ERR_IO;
- * ERR_USAGE: what is wrong, in which line; ERR_NOMEM. */
+ * ERR_FORMAT: what is wrong, in which line; ERR_NOMEM. */
 int settings_read(struct settings *, const char *path, struct err *);
 /* Is there a token in each file that the settings name?  Errors of keyfile.h. */
 int settings_tokens(const struct settings *, struct err *);

@@ -96,7 +96,7 @@ struct state_session {
 	bool asked, begun;
 };
 /* Reads the list that state_save() has written, and calls `each` for every session; *next becomes
- * sessions.next_group; where there is no list nothing is done.  ERR_USAGE: the file is no such list;
+ * sessions.next_group; where there is no list nothing is done.  ERR_FORMAT: the file is no such list;
  * ERR_IO; errors of `each`. */
 int state_read(const struct settings *, uint32_t *next,
     int (*each)(void *arg, const struct state_session *, struct err *), void *arg,

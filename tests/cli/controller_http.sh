@@ -32,6 +32,9 @@ for made in images boot/orders; do
 	check "it says who makes the folder $made" grep -q "second/$made: there is no such folder; netboot/setup makes it" "$T/stderr"
 	mkdir -p "$T/second/$made"
 done
+echo "node n1 52:54" > "$T/second/nodes"
+status 3 "$BIN/controllerd" -i 127.0.0.1 "$T/second"
+check "and the line of the file of nodes" grep -q 'second/nodes: line 1: "52:54" is no MAC address' "$T/stderr"
 cp "$NET/nodes" "$T/second"
 "$BIN/controllerd" -i 127.0.0.1 --power=/bin/true --token-file="$T/tokens" "$NET" > "$T/log" 2>&1 & PID=$!
 CLEANUP+=('kill $PID 2> /dev/null; wait $PID 2> /dev/null')

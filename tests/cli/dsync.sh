@@ -22,7 +22,7 @@ check "twice changes nothing" [ "$(cat "$T/time")" = "$(stat -c %Y.%y "$T/t")" ]
 check "and says so" grep -q "already" <("$BIN/dmmerge" "$T/t" < "$T/s" 2>&1)
 head -c 5000701 /dev/zero > "$T/larger"
 status 1 "$BIN/dmmerge" "$T/larger" < "$T/s"
-printf '9 x\n' > "$T/bad"; status 2 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
+printf '9 x\n' > "$T/bad"; status 3 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 printf '9765 8\n' > "$T/bad"; status 3 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 rm "$T/bad"; mkfifo "$T/bad"; status 1 timeout 60 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 check "a named pipe is not waited for: $(cat "$T/stderr")" grep -q "bad: is a named pipe, and not a file" "$T/stderr"

@@ -20,9 +20,9 @@ check "but with --force" quietly "$BIN/dolly" plan --force --svg "$T/other" "$ne
 status 1 "$BIN/dolly" plan "$T/none"; check "a file that is not there" grep -q "$T/none: No such file" "$T/stderr"
 status 2 "$BIN/dolly" plan --compression 0.5 "$net"
 head -c 5000 "$BIN/dolly" > "$T/program"
-status 2 "$BIN/dolly" plan "$T/program"; check "no description" grep -q "line 1" "$T/stderr"
+status 3 "$BIN/dolly" plan "$T/program"; check "no description" grep -q "line 1" "$T/stderr"
 echo "hosts a" > "$T/net"
-status 2 "$BIN/dolly" plan "$T/net"; check "the line is said" grep -q "line 1: \"hosts\" is not a statement" "$T/stderr"
+status 3 "$BIN/dolly" plan "$T/net"; check "the line is said" grep -q "line 1: \"hosts\" is not a statement" "$T/stderr"
 
 # Ten thousand machines in racks of fifty.
 { echo "switch top,rack[1-200]"; echo "host server"; echo "link rack[1-200] top rate=10Gbit"; echo "link server top rate=10Gbit"

@@ -91,7 +91,7 @@ far 0 -- --wait 1 --rack-file "$T/far"
 far 0 --key "$T/group" -- --wait 1
 
 echo "== what is wrong with them is said"
-status 2 "$BIN/dolly" serve --wait 1 --rack-file "$T/lab.net" "$T/disk.ndz"
+status 3 "$BIN/dolly" serve --wait 1 --rack-file "$T/lab.net" "$T/disk.ndz"
 check "with its line" grep -q "line 1" "$T/stderr"
 status 1 "$BIN/dolly" serve --wait 1 --rack-file "$T/none" "$T/disk.ndz"
 finish

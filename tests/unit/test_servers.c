@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/net/accepting.h"
+#include "controller/sending/link.h"
 #include "tests/unit/scratch.h"
 
 enum { LIMIT_US = 60000000 };
@@ -377,6 +378,47 @@ test_notes(void)
 	T_CHECK(strcmp(members, "0 it has hung up") == 0);
 }
 
+struct unable {
+	char why[100];
+	bool for_good;
+};
+
+static void
+on_unable(void *arg, const char *why, bool for_good)
+{
+	struct unable *u = arg;
+
+	snprintf(u->why, sizeof u->why, "%s", why);
+	u->for_good = for_good;
+}
+
+/* An mfrisbeed that says why, and ends with this status.  Is it started no more for what waits? */
+static bool
+ends_for_good(const char *status)
+{
+	struct unable u = { .for_good = false };
+	const char *const start[] = { "sh", "-c", "echo '{\"error\": \"line 1\"}'; exit $0", status, NULL };
+	const struct link_config c = { .socket = in_scratch("none"), .start = start, .unable = on_unable,
+		.arg = &u };
+	uint64_t until = clock_us() + LIMIT_US;
+	struct link *l;
+
+	T_CHECK(link_open(&l, &loop, &c, &e) == 0);
+	while (u.why[0] == '\0' && clock_us() < until)
+		loop_once(&loop, 10);
+	link_close(l, true);
+	T_CHECK(strcmp(u.why, "line 1") == 0);
+	return u.for_good;
+}
+
+/* Status 2 is a wrong command line, 3 a wrong configuration; 1 may be different a moment later. */
+static void
+test_hopeless(void)
+{
+	T_CHECK(!ends_for_good("0") && !ends_for_good("1"));
+	T_CHECK(ends_for_good("2") && ends_for_good("3"));
+}
+
 /* A session whose row is damaged is passed over, until it is mended, and so is one with a damaged node. */
 static void
 test_damaged(void)
@@ -426,6 +468,7 @@ main(void)
 	test_images();
 	test_notes();
 	test_damaged();
+	test_hopeless();
 	servers_close(x);
 	swapdb_close(db);
 	swap_free(&w);

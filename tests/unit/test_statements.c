@@ -82,7 +82,7 @@ test_fields(void)
 	T_CHECK(again.len == sizeof text - 1 && memcmp(again.base, text, again.len) == 0);
 	buf_free(&again);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		T_CHECK(parse(&k, bad[i]) == -1);
+		T_CHECK(parse(&k, bad[i]) == -1 && e.kind == ERR_FORMAT);
 }
 
 static void

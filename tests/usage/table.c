@@ -122,10 +122,11 @@ find_parts(const struct table *t, int at, struct usage_case *c)
 	while (at < t->n && is_arguments(t->lines[at]))
 		at++;
 	c->status = STATUS_USAGE;
-	if (at < t->n && strcmp(t->lines[at], "\texit 1") == 0) {
+	if (at < t->n && strcmp(t->lines[at], "\texit 1") == 0)
 		c->status = STATUS_FAILED;
-		at++;
-	}
+	if (at < t->n && strcmp(t->lines[at], "\texit 3") == 0)
+		c->status = STATUS_DAMAGED;
+	at += c->status != STATUS_USAGE;
 	for (; at < t->n && is_part(t->lines[at]) && n < PARTS_MAX - 1; at++)
 		c->parts[n++] = t->lines[at] + 1;
 	return n > 0 && (at == t->n || !is_part(t->lines[at]));

@@ -10,8 +10,8 @@
  * environment before them; no other character has a meaning.  The indented lines after one or
  * more lines of arguments are parts of what each of them must print on standard error.  The
  * part "usage:" stands where the program says how the command line should be, and only there.
- * The exit status is 2; where the first part is "exit 1", nothing is wrong with the command line,
- * and the status is 1.
+ * The exit status is 2; where the first part is "exit 1" or "exit 3", nothing is wrong with the
+ * command line, and the status is that one.
  */
 #ifndef TESTS_USAGE_TABLE_H
 #define TESTS_USAGE_TABLE_H
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { WORDS_MAX = 32, PARTS_MAX = 8, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+enum { WORDS_MAX = 32, PARTS_MAX = 8, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_DAMAGED = 3 };
 
 struct usage_case {
 	const char *text;             /* the line of arguments */

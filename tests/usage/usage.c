@@ -6,8 +6,8 @@
  * TABLE is tests/usage/PROGRAM.txt (table.h).  The main() of every program is linked into
  * this one as PROGRAM_main() (Makefile).  For each case a child calls it in a folder that has
  * `disk` (64 KiB of zeros), `image` (of that disk), `empty` (a file) and `dir` (a folder).
- * The exit status must be 2, or 1 where the table says so; standard error must have one sentence, which begins with the
- * program's name, and the words of the table.  Nothing may be on standard output but the
+ * The exit status must be 2, or the one that the table says; standard error must have one sentence,
+ * which begins with the program's name, and the words of the table.  Nothing may be on standard output but the
  * document of --json, and the folder must be as it was.  tests/run starts this program once
  * for each table.  All is done in the first thread. */
 #include <dirent.h>
@@ -273,7 +273,7 @@ static bool
 check_table(const struct program *p, const char *path, struct table *t)
 {
 	struct usage_case c = { 0 };
-	int n[STATUS_USAGE + 1] = { 0 }, rc;
+	int n[STATUS_DAMAGED + 1] = { 0 }, rc;
 
 	while ((rc = table_next(t, &c)) == 1) {
 		check(p, path, &c);
