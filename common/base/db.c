@@ -32,6 +32,14 @@ db_err(struct db *d, struct err *e)
 	    damage && d->remedy != NULL ? d->remedy : "");
 }
 
+bool
+db_refuses_values(const struct db *d)
+{
+	int code = sqlite3_errcode(d->sql) & 0xff;
+
+	return code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH;
+}
+
 int
 db_open(struct db *d, const char *path, int flags, int wait_ms, struct err *e)
 {

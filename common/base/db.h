@@ -31,6 +31,8 @@ void db_close(struct db *);
 
 /* Sets the error to SQLite's last one, and returns -1.  ERR_FORMAT for damage. */
 int db_err(struct db *, struct err *);
+/* Was what failed last refused for the values that were bound to it?  It would fail again. */
+bool db_refuses_values(const struct db *);
 /* Runs statements that give no rows. */
 int db_run(struct db *, const char *text, struct err *);
 /* Prepares a question or statement; the caller ends it with sqlite3_finalize(). */

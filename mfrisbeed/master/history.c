@@ -56,6 +56,7 @@ struct history {
 	bool failed;                /* the last transaction was not written */
 	unsigned lost;              /* events that were not written, and not kept */
 	unsigned unpruned;          /* events since the oldest were removed */
+	bool grows;                 /* since they could not be removed */
 };
 
 static const char *const kinds[] = {
@@ -167,16 +168,31 @@ append(struct history *h, struct item *x)
 	h->last = &x->next;
 }
 
+/* Drops an event that would be refused each time, so that those behind it are not kept waiting. */
+static void
+drop(struct item **at, const struct err *why)
+{
+	struct item *x = *at;
+
+	log_warn("an event of \"%s\" is not noted, and lost: %s", x->v.image, why->text);
+	*at = x->next;
+	free_item(x);
+}
+
 static bool
 add_all(struct history *h, struct err *e)
 {
-	for (const struct item *x = h->first; x != NULL; x = x->next)
-		if (!add(h, &x->v, e))
+	struct item **at = &h->first;
+
+	while (*at != NULL)
+		if (add(h, &(*at)->v, e))
+			at = &(*at)->next;
+		else if (db_refuses_values(&h->db))
+			drop(at, e);
+		else
 			return false;
-	if (h->unpruned < PRUNE_EVERY)
-		return true;
-	h->unpruned = 0;
-	return db_run(&h->db, prune_text, e) == 0;
+	h->last = at;
+	return true;
 }
 
 /* Writes events in one transaction. */
@@ -214,6 +230,21 @@ leave(struct history *h, bool written)
 	}
 }
 
+/* Removes the oldest.  This is tried again after the next events where it fails, and keeps none from
+ * being written. */
+static void
+prune(struct history *h)
+{
+	struct err e;
+	bool ok = db_run(&h->db, prune_text, &e) == 0;
+
+	if (!ok && !h->grows)
+		log_warn("the oldest events stay for now: %s", e.text);
+	if (ok)
+		h->unpruned = 0;
+	h->grows = !ok;
+}
+
 static void
 write_some(struct history *h)
 {
@@ -228,6 +259,8 @@ write_some(struct history *h)
 		h->lost = 0;
 	h->failed = !ok;
 	leave(h, ok);
+	if (ok && h->unpruned >= PRUNE_EVERY)
+		prune(h);
 }
 
 /* Writes this event and the events that wait behind it.  Returns the question that is next, or NULL. */

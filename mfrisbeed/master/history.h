@@ -51,6 +51,7 @@ void history_close(struct history *);
  * what the session of its image says of its host in that time is put into it, whichever of the two
  * comes first.  The function never waits.  Some thousand events that cannot be written are kept until
  * the next one, when all are tried again; those of nodes are not, since controllers tell of them again.
+ * One that the database would refuse each time is lost, and the log says why.
  * Events that are more, or cannot be written in time, are left out, and the log says how many.  False: it
  * is left out.  A history that is NULL is allowed. */
 bool history_note(struct history *, const struct history_event *);

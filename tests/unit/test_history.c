@@ -1,9 +1,11 @@
 /* The history of a master server: what is noted is in the database, once, also after it was opened again; a load
- * of a node is one event, whoever tells of it first, and how often; a database of an older version is taken over; what
- * is no such database is refused; old events go. */
+ * of a node is one event, whoever tells of it first, and how often; what is refused keeps nothing out; a database of an
+ * older version is taken over; what is no such database is refused; old events go. */
 #include "mfrisbeed/master/history_db.h"
 
+#include <math.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <string.h>
 #include <time.h>
 
@@ -187,13 +189,24 @@ test_not_written(void)
 }
 
 static bool none_begins; /* no transaction */
+static bool one_waits;   /* who begins a transaction, until `go` */
+static sem_t waits, go;
+static bool none_goes;   /* no event that is there */
 static sqlite3 *writes;
 
 static int
 may(void *arg, int what, const char *text, const char *a, const char *b, const char *c)
 {
 	(void)arg, (void)a, (void)b, (void)c;
-	return none_begins && what == SQLITE_TRANSACTION && strcmp(text, "BEGIN") == 0 ? SQLITE_DENY : SQLITE_OK;
+	if (one_waits && what == SQLITE_TRANSACTION && strcmp(text, "BEGIN") == 0) {
+		one_waits = false;
+		sem_post(&waits);
+		sem_wait(&go);
+	}
+	return (none_begins && what == SQLITE_TRANSACTION && strcmp(text, "BEGIN") == 0) ||
+	               (none_goes && what == SQLITE_DELETE)
+	           ? SQLITE_DENY
+	           : SQLITE_OK;
 }
 
 static int
@@ -235,6 +248,35 @@ test_not_begun(void)
 	sqlite3_reset_auto_extension();
 }
 
+/* What the database refuses for what it is, such as a time that is no number, keeps nothing else out: neither what is
+ * in its transaction nor what comes later. */
+static void
+test_refused(void)
+{
+	struct history_event good = event("refused", 1, HISTORY_DONE), bad = event("refused", 2, HISTORY_FAILED),
+			     n = of_node("n10", "cafe-10", 1000, HISTORY_DONE);
+
+	T_CHECK(sqlite3_auto_extension((void (*)(void))watch_it) == SQLITE_OK);
+	struct history *h = open_it();
+	T_CHECK(is_told(h, "cafe-10", "[]"));
+	none_begins = true; /* they are in one transaction, the next one */
+	bad.seconds = n.seconds = NAN;
+	T_CHECK(history_note(h, &good) && history_note(h, &bad) && is_told(h, "cafe-10", "[]"));
+	none_begins = false;
+	good.began_us = 3;
+	T_CHECK(history_note(h, &n) && history_note(h, &good) && history_note(h, &bad) && is_told(h, "cafe-10", "[]"));
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'refused'") == 2);
+	T_CHECK(history_note(h, &bad)); /* and nothing behind it */
+	history_close(h);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'refused'") == 2);
+	h = open_it();
+	good.began_us = 4;
+	T_CHECK(history_note(h, &bad) && is_told(h, "cafe-10", "[]") && history_note(h, &good));
+	history_close(h);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'refused'") == 3);
+	sqlite3_reset_auto_extension();
+}
+
 /* A database without nodes. */
 static void
 test_older(void)
@@ -269,26 +311,29 @@ test_older(void)
 static void
 test_many(void)
 {
+	T_CHECK(sqlite3_auto_extension((void (*)(void))watch_it) == SQLITE_OK);
+	T_CHECK(sem_init(&waits, 0, 0) == 0 && sem_init(&go, 0, 0) == 0);
 	struct history *h = open_it();
-	struct db other;
+	struct history_event v = event("many", 6000, HISTORY_DONE);
 
-	T_CHECK(history_db_open(&other, in_scratch(""), true, &e) == 0);
-	T_CHECK(sqlite3_exec(other.sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+	one_waits = true;
+	T_CHECK(history_note(h, &v));
+	sem_wait(&waits); /* it is in the transaction that begins */
 	for (unsigned i = 0; i < 6000; i++) {
-		struct history_event v = event("many", i, HISTORY_DONE);
-		history_note(h, &v);
+		v.began_us = i;
+		T_CHECK(history_note(h, &v) == (i < 4096));
 	}
-	T_CHECK(sqlite3_exec(other.sql, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
-	db_close(&other);
+	sem_post(&go);
 	history_close(h);
-	long long n = ask("SELECT count(*) FROM event WHERE image = 'many'");
-	T_CHECK(n >= 4096);
-	T_CHECK(n < 6000);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'many'") == 4097);
+	sqlite3_reset_auto_extension();
 }
 
+/* Where the oldest cannot be removed, they are after the next event. */
 static void
 test_old_events_go(void)
 {
+	T_CHECK(sqlite3_auto_extension((void (*)(void))watch_it) == SQLITE_OK);
 	struct history *h = open_it();
 	struct history_event v = event("last", 1, HISTORY_DONE);
 	struct db db;
@@ -298,14 +343,22 @@ test_old_events_go(void)
 		    "INSERT INTO event VALUES (2000000, 'load', 'done', 'new', '', 0, 0, 0, '', 0, 0, '', '', 0, '')", NULL,
 		    NULL, NULL) == SQLITE_OK);
 	db_close(&db);
+	none_goes = true;
 	for (unsigned i = 0; i < 1000; i++) {
 		v.began_us = i;
-		history_note(h, &v);
+		T_CHECK(history_note(h, &v));
 	}
+	T_CHECK(is_told(h, "cafe-9", "[]"));
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'last'") == 1000);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'many'") > 0);
+	none_goes = false;
+	v.began_us = 1000;
+	T_CHECK(history_note(h, &v));
 	history_close(h);
 	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'many'") == 0);
 	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'new'") == 1);
-	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'last'") == 1000);
+	T_CHECK(ask("SELECT count(*) FROM event WHERE image = 'last'") == 1001);
+	sqlite3_reset_auto_extension();
 }
 
 static void
@@ -339,6 +392,7 @@ main(void)
 	test_nodes();
 	test_not_written();
 	test_not_begun();
+	test_refused();
 	test_many();
 	test_old_events_go();
 	test_older();
