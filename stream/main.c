@@ -334,18 +334,19 @@ make_from_image(const struct opts *o, struct boot_config *c, struct boot_made *m
 
 /* bootimage SOURCE FOLDER: make the files from which a machine starts whose disk streams. */
 static int
-make_boot_image(const struct opts *o, const char *folder, struct err *e)
+make_boot_image(struct opts *o, const char *folder, struct err *e)
 {
 	struct boot_config c = { .mounted = o->sources.places[0],
 		.drivers = o->drivers,
 		.devices = &o->devices,
 		.programs = o->programs,
 		.folder = folder };
-	struct boot_made made;
+	struct boot_made made = { .suspended = false };
 	struct stat st;
 	bool mounted = stat(c.mounted, &st) == 0 && S_ISDIR(st.st_mode);
 
 	int rc = mounted ? boot_make(&c, &made, e) : make_from_image(o, &c, &made, e);
+	o->suspended = made.suspended;
 	return rc == 0 ? report_boot(o, &made, folder, e) : -1;
 }
 

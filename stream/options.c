@@ -146,7 +146,7 @@ exit_status(const void *opts, const struct err *e)
 
 	if (!o->boot)
 		return 0;
-	return e->kind == ERR_UNSUPPORTED ? 4 : e->kind == ERR_REFUSED ? 5 : 0;
+	return o->suspended ? 5 : e->kind == ERR_UNSUPPORTED ? 4 : 0;
 }
 
 const struct cli_program streamdisk_program = {

@@ -23,6 +23,7 @@ struct opts {
 	const char *drivers, *programs;
 	struct boot_devices devices;
 	bool boot; /* bootimage was asked for */
+	bool suspended; /* as boot_make() has found */
 	const char *append; /* boot: words for the kernel; NULL: none */
 	bool read_only, file, quiet, json;
 };

@@ -534,18 +534,21 @@ make(const struct kernel *k, const struct boot_config *c, struct boot_made *made
 	return rc;
 }
 
-/* Is a system suspended in this partition?  1, 0, or -1.  What is damaged, or of LVM on other disks, does
- * not tell, and an image of that has to be loaded, too. */
+/* Is a system suspended in this partition?  1, 0, or -1: that cannot be seen.  *may_be: since LVM's
+ * metadata is damaged, or the rest on other disks; else the image cannot be read. */
 static int
-is_suspended(struct disk *d, const struct partition *p, struct err *e)
+is_suspended(struct disk *d, const struct partition *p, bool *may_be, struct err *e)
 {
 	int is = swap_is_suspended(d, p->sectors, e);
 
-	if (is == 0)
+	*may_be = false;
+	if (is == 0) {
 		is = lvm2_is_suspended(d, p->sectors, e);
+		*may_be = is < 0 && (e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED);
+	}
 	if (is >= 0)
 		return is;
-	if (e->kind == ERR_FORMAT || e->kind == ERR_UNSUPPORTED)
+	if (*may_be)
 		e->kind = ERR_REFUSED;
 	return err_ctx(e, "%s: partition %u may hold a suspended system", disk_name(d), p->number);
 }
@@ -553,13 +556,14 @@ is_suspended(struct disk *d, const struct partition *p, struct err *e)
 /* A suspended system goes on with what it knew of its filesystems, which another start would change; so
  * it may go on only when the disk is whole. */
 static int
-check_awake(const struct boot_config *c, struct err *e)
+check_awake(const struct boot_config *c, bool *suspended, struct err *e)
 {
 	for (unsigned i = 0; c->image != NULL && i < c->table->nparts; i++) {
 		const struct partition *p = &c->table->parts[i];
-		int is = is_suspended(c->image, p, e);
+		int is = is_suspended(c->image, p, suspended, e);
 		if (is < 0)
 			return -1;
+		*suspended = is > 0;
 		if (is > 0)
 			return err_set(e, ERR_REFUSED, "%s: a system is suspended in partition %u",
 			    name_of(c), p->number);
@@ -573,7 +577,7 @@ boot_make(const struct boot_config *c, struct boot_made *made, struct err *e)
 	struct kernel k = { .root = NULL };
 
 	*made = (struct boot_made){ .modules = 0 };
-	if (check_awake(c, e) != 0)
+	if (check_awake(c, &made->suspended, e) != 0)
 		return -1;
 	int rc = find_kernel(&k, c, e);
 	if (rc == 0) {

@@ -42,6 +42,9 @@ struct boot_made {
 	unsigned partition;
 	size_t modules;                 /* how many are in the ramdisk */
 	uint64_t ramdisk_bytes;
+	/* A partition, or a volume of LVM there, holds a suspended system, or does not tell whether it
+	 * does: nothing is made. */
+	bool suspended;
 };
 
 /* Make the files, when all that they will hold has been read.  Modules that gzip, xz or zstd has
@@ -49,9 +52,8 @@ struct boot_made {
  * ("ro" if it has none of that), "nohibernate", and for a disk "frisbee.root=N" with the number of
  * the partition of the root filesystem.  ERR_UNSUPPORTED: no partition has an ext2, ext3 or ext4
  * filesystem with a kernel and its modules, or what is mounted has none, or the kernel lacks a
- * module or the driver of a device; ERR_REFUSED: a partition, or a volume of LVM there, holds a
- * suspended system, or does not tell whether it does; ERR_FORMAT: what is there is damaged;
- * ERR_ABSENT: there is no such folder; ERR_IO; ERR_NOMEM. */
+ * module or the driver of a device; ERR_REFUSED: made->suspended is set; ERR_FORMAT: what is there
+ * is damaged; ERR_ABSENT: there is no such folder; ERR_IO; ERR_NOMEM. */
 int boot_make(const struct boot_config *, struct boot_made *, struct err *);
 
 #endif /* STREAM_BOOT_BOOT_H */

@@ -81,6 +81,12 @@ truncate -s 16M "$T/fs"; quietly mkswap "$T/fs" && printf S1SUSPEND | dd of="$T/
 cp "$T/builtin" "$T/asleep"; dd if="$T/fs" of="$T/asleep" bs=1M seek=33 conv=notrunc status=none
 "$BIN/imagezip" -q "$T/asleep" "$T/asleep.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"
 STATUS=5 refused "asleep.ndz: a system is suspended in partition 3" "$T/asleep.ndz"
+# An image that cannot be read, for whatever reason, could not be loaded first either.
+quietly "$BIN/imagekey" --sign-key "$T/other" || fail "imagekey"
+STATUS=1 refused "asleep.ndz: chunk 0: is not signed, as --verify-key demands" "$T/asleep.ndz" --verify-key="$T/other.pub"
+random_bytes 2M 1 > "$T/noise"; lay "$T/noise" "$T/asleep" $((1 << 20)); "$BIN/imagezip" -q "$T/asleep" "$T/asleep.ndz" 2> "$T/said" || fail "imagezip: $(cat "$T/said")"
+spoil_byte "$T/asleep.ndz" $(($(stat -c %s "$T/asleep.ndz") - (1 << 20) + 600))	# in the last chunk, not in that of the table
+STATUS=3 refused "asleep.ndz: partition 2 may hold a suspended system: " "$T/asleep.ndz"
 # Modules that are compressed, each in one of the three ways, are plain in the ramdisk, and so are the lists.
 cp -a "$own" "$T/plain"; sed 's/^/kernel\/fs\/ext4\/ext4.ko\n/; q' "$own/modules.builtin" > "$T/plain/modules.order"; cp "$T/plain/modules.order" "$own"
 packed() {	# ENDING MODULE COMMAND...
