@@ -183,7 +183,7 @@ judge(struct collecting *g, struct pack_use *u, bool small_go)
 	/* A young table may belong to a put that is under way. */
 	if (!is_old(g, table_of(g, u->p.id)))
 		return;
-	u->go = dead * 100 > u->p.bytes * g->dead_percent ||
+	u->go = (dead > 0 && dead * 100 >= u->p.bytes * g->dead_percent) ||
 	        (small_go && is_small(g, u));
 	u->copy = u->go && u->live > 0;
 }

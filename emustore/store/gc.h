@@ -16,9 +16,9 @@ struct gc_stats {
 };
 
 /* Remove what no image needs.  The store must have been opened with STORE_WRITE and
- * STORE_ANEW.  Packs of which more than dead_percent are not needed are replaced: what is
- * needed is copied into new packs, one pack at a time, and after that the old packs are
- * removed, in a folder at once, in a bucket when the grace period has passed.  With
+ * STORE_ANEW.  Packs of which at least dead_percent, and anything at all, is not needed are
+ * replaced: what is needed is copied into new packs, one pack at a time, and after that the old
+ * packs are removed, in a folder at once, in a bucket when the grace period has passed.  With
  * dead_percent 0, small packs are combined, too. */
 int gc_run(struct store *, unsigned dead_percent, struct gc_stats *, struct err *);
 
