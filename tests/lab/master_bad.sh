@@ -97,7 +97,7 @@ kill $MASTER; wait $MASTER
 long=$(printf 'x%.0s' {1..257})
 for line in "session x" "session x 239.1.1.1 99999" "session x 239.1.1.1 5 nonsense" "session x 239.1.1.1 5 holder=a/b" "session %zz 239.1.1.1 5" "session $long 239.1.1.1 5" "nonsense"; do
 	echo "$line" > "$T/state/sessions"
-	refused 2 -c "$T/conf"; check "it is said" grep -q "state/sessions: line 1" "$T/stderr"
+	refused 3 -c "$T/conf"; check "it is said" grep -q "state/sessions: line 1" "$T/stderr"
 done
 printf 'session gone.ndz 239.192.50.9 5000\nsession web.ndz 239.192.50.7 5001\n' > "$T/state/sessions"
 master; check "an image that is gone is left out" settled "is not served any more name=gone.ndz"
