@@ -17,6 +17,20 @@ note_complete(struct client *c, uint64_t now_us, const struct client_buffer *b)
 	client_schedule_now(&c->schedule, now_us);
 }
 
+/* Something of the buffer's chunk has come.  Returns false if it was here already. */
+static bool
+note_came(
+    struct client *c, uint64_t now_us, struct client_buffer *b, enum buffer_came came)
+{
+	if (came == BUFFER_HAD) {
+		client_buffer_repeated(b, now_us);
+		return false;
+	}
+	client_buffer_moved(b);
+	client_requests_moved(&c->requests, now_us);
+	return true;
+}
+
 /* One block has arrived.  Returns false if it is here already. */
 static bool
 take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t block)
@@ -24,7 +38,7 @@ take_block(struct client *c, uint64_t now_us, struct client_buffer *b, uint32_t 
 	bool untouched = b->nmissing == client_chunk_blocks(c, b->chunk);
 	enum buffer_came came = client_bufs_block(&c->bufs, b, block, c->pin.number);
 
-	if (came == BUFFER_HAD)
+	if (!note_came(c, now_us, b, came))
 		return false;
 	if (untouched)
 		client_schedule_now(
@@ -45,7 +59,7 @@ client_take_parity(struct client *c, uint64_t now_us, struct client_buffer *b,
 
 	if (came == BUFFER_ENDS)
 		note_complete(c, now_us, b);
-	return came != BUFFER_HAD;
+	return note_came(c, now_us, b, came);
 }
 
 /* The chunk is empty after its first `content` blocks, so the others count as

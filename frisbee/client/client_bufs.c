@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	/* When nothing of a chunk has come for this time, nothing has kept the client from
+	 * asking for it: this is twice the longest wait for stragglers. */
+	PAUSE_US = 2000000,
+};
+
 bool
 client_bufs_make(struct client_bufs *bufs, uint32_t n, bool in_order)
 {
@@ -218,6 +224,20 @@ client_bufs_zeros(struct client_bufs *bufs, const struct blockmap *zeros)
 }
 
 void
+client_buffer_moved(struct client_buffer *b)
+{
+	b->repeats_us = 0;
+}
+
+void
+client_buffer_repeated(struct client_buffer *b, uint64_t now_us)
+{
+	if (b->repeats_us == 0 || now_us >= b->repeated_us + PAUSE_US)
+		b->repeats_us = now_us;
+	b->repeated_us = now_us;
+}
+
+void
 client_buffer_passed(struct client_buffer *b, uint64_t now_us, uint64_t settled_us)
 {
 	b->passed_us = now_us;
@@ -289,6 +309,7 @@ refill(struct client_bufs *bufs, struct client_buffer *b, uint64_t settled_us)
 {
 	b->state = BUFFER_FILLING;
 	b->settled_us = settled_us;
+	client_buffer_moved(b);
 	bufs->filling[bufs->nfilling++] = client_bufs_number(bufs, b);
 }
 

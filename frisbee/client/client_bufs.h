@@ -45,6 +45,9 @@ struct client_buffer {
 	bool ended;   /* the blocks of its empty end are here */
 	uint32_t pin; /* the number of the pinned sender that its blocks came from */
 	bool mixed;   /* some came from another sender */
+	uint64_t repeats_us;  /* since when nothing came of it but what was here already, and
+	                         that again and again; 0: it is not so */
+	uint64_t repeated_us; /* when such a thing came last */
 	uint64_t passed_us;  /* when its last pass ended */
 	uint64_t settled_us; /* when no block of that pass can be on its way any more */
 	struct client_nacked nacked;
@@ -118,6 +121,10 @@ const struct blockmap *client_bufs_zeros(struct client_bufs *, const struct bloc
 /* The needed blocks that are still missing. */
 struct blockmap client_lack(const struct client_buffer *);
 
+/* Something of the chunk has come that was lacking, or was asked for. */
+void client_buffer_moved(struct client_buffer *);
+/* Something of the chunk has come that was here already. */
+void client_buffer_repeated(struct client_buffer *, uint64_t now_us);
 /* A pass of the chunk has ended.  Blocks of it may still arrive until settled_us. */
 void client_buffer_passed(struct client_buffer *, uint64_t now_us, uint64_t settled_us);
 /* Change that time. */

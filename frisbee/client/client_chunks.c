@@ -277,16 +277,18 @@ client_chunks_uncover(struct client_chunks *k, uint32_t chunk)
 	change(k, chunk, 0, CHUNK_COVERED);
 }
 
-void
+bool
 client_chunks_pass_begins(struct client_chunks *k, uint32_t chunk)
 {
 	k->serving_known = client_chunks_is(k, chunk, CHUNK_ASKED);
 	if (!k->serving_known)
-		return;
+		return false;
 	k->serving = k->asked[chunk];
 	uint32_t passed = k->serving - SLACK_STAMPS;
-	if (before(k->horizon_next, passed))
-		k->horizon_next = passed;
+	if (!before(k->horizon_next, passed))
+		return false;
+	k->horizon_next = passed;
+	return true;
 }
 
 void

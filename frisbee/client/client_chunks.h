@@ -110,8 +110,9 @@ void client_chunks_uncover(struct client_chunks *, uint32_t chunk);
  * redo_us, unless the server is known to be at an older one. */
 bool client_chunks_waits(
     const struct client_chunks *, uint32_t chunk, uint64_t now_us, uint64_t redo_us);
-/* The server begins to send this chunk. */
-void client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
+/* The server begins to send this chunk.  True: it has not been as far in its queue
+ * before. */
+bool client_chunks_pass_begins(struct client_chunks *, uint32_t chunk);
 /* The server has sent the chunk.  `begun` is a stamp from when it began: later requests still
  * wait. */
 void client_chunks_pass_ends(struct client_chunks *, uint32_t chunk, uint32_t begun);

@@ -129,6 +129,16 @@ client_lacks_some(const struct client *c, uint32_t chunk)
 	return chunk < c->chunks.n && !client_chunks_is(&c->chunks, chunk, CHUNK_DONE);
 }
 
+/* May blocks of a pass of the buffer's chunk be on their way, so that it is not asked for?
+ * in_pass: one goes on. */
+static inline bool
+client_awaits_pass(const struct client_buffer *b, uint64_t now_us, bool in_pass)
+{
+	bool stuck = b->repeats_us != 0 && now_us >= b->repeats_us + CLIENT_PATIENCE_US;
+
+	return !stuck && (in_pass || now_us < b->settled_us);
+}
+
 /* Is all of the image wanted, and as soon as it comes? */
 static inline bool
 client_wants_all(const struct client *c)

@@ -318,8 +318,9 @@ may_report(const struct client *c, const struct client_buffer *b, uint64_t now_u
 	             !client_awaits_first(c, b->chunk);
 
 	return !client_asks_blocks(b) &&
-	       !client_position_in_pass(&c->position, b->chunk) &&
-	       now_us >= b->settled_us && !waits && !covered(c, b, now_us);
+	       !client_awaits_pass(b, now_us,
+		   client_position_in_pass(&c->position, b->chunk)) &&
+	       !waits && !covered(c, b, now_us);
 }
 
 /* Collect what is missing of all chunks whose time has come.  Returns the number of
@@ -350,6 +351,7 @@ note_reported(struct client *c, uint64_t now_us, const struct wirext_msg *m)
 		struct client_buffer *b = client_filling(c, m->u.nack.at[i].chunk);
 		memcpy(b->nacked.most, b->lack, sizeof b->nacked.most);
 		note_time(&b->nacked, now_us);
+		client_buffer_moved(b);
 		client_buffer_sure(b);
 	}
 }

@@ -45,7 +45,8 @@ base_output(struct client *c, uint64_t now_us, void *pkt)
 	}
 	if (client_partial(c) && now_us >= client_partial_quiet_us(c))
 		client_end_pass(c, now_us);
-	if (now_us >= client_requests_idle_at_us(&c->requests)) {
+	if (now_us >= client_requests_idle_at_us(&c->requests) ||
+	    now_us >= client_requests_stuck_at_us(&c->requests)) {
 		client_go_idle(c, now_us);
 		client_schedule_now(&c->schedule, now_us);
 	}

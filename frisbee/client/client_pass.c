@@ -72,7 +72,8 @@ client_follow_stream(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_end_pass(c, now_us);
 	client_position_pass_begins(
 	    &c->position, now_us, chunk, client_chunks_stamp(&c->chunks, now_us));
-	client_chunks_pass_begins(&c->chunks, chunk);
+	if (client_chunks_pass_begins(&c->chunks, chunk))
+		client_requests_moved(&c->requests, now_us);
 }
 
 /* What was requested will not come. */

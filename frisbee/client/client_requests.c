@@ -50,7 +50,7 @@ void
 client_requests_begin_image(struct client_requests *r, uint64_t now_us)
 {
 	r->backlog = r->most_backlog;
-	r->idle_from_us = now_us;
+	r->idle_from_us = r->moved_us = now_us;
 	r->ahead_at_us = r->after = 0;
 }
 
@@ -69,7 +69,13 @@ client_requests_old_client(struct client_requests *r, uint64_t now_us)
 void
 client_requests_alive(struct client_requests *r, uint64_t now_us)
 {
-	r->idle_from_us = now_us;
+	r->idle_from_us = r->moved_us = now_us;
+}
+
+void
+client_requests_moved(struct client_requests *r, uint64_t now_us)
+{
+	r->moved_us = now_us;
 }
 
 void
@@ -99,9 +105,15 @@ client_requests_lost(struct client_requests *r, uint32_t lost)
 void
 client_requests_silence(struct client_requests *r, uint64_t now_us)
 {
-	r->idle_from_us = now_us;
+	client_requests_alive(r, now_us);
 	if (r->backoff_ticks < MAX_BACKOFF_TICKS)
 		r->backoff_ticks++;
+}
+
+uint64_t
+client_requests_stuck_at_us(const struct client_requests *r)
+{
+	return r->moved_us + CLIENT_PATIENCE_US;
 }
 
 uint64_t
@@ -170,6 +182,10 @@ client_ask(struct client *c, uint64_t now_us, uint32_t chunk,
 	client_chunks_ask(
 	    &c->chunks, chunk, true, now_us, client_requests_redo_us(&c->requests));
 	client_chunks_note(&c->chunks, chunk, CHUNK_MINE);
+	client_requests_moved(&c->requests, now_us);
+	struct client_buffer *b = client_filling(c, chunk);
+	if (b != NULL)
+		client_buffer_moved(b);
 	if (c->session.on && c->session.parity)
 		client_requests_alive(&c->requests,
 		    now_us); /* requests are rare, so silence counts from this one on */
@@ -197,8 +213,9 @@ client_requests_say_missing(struct client *c, uint64_t now_us, void *pkt)
 	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
 		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
 		if ((only_asked && !client_asks_blocks(b)) ||
-		    (b->chunk == c->position.current && !b->damage.closed) ||
-		    now_us < b->settled_us || now_us < b->damage.rest_us ||
+		    client_awaits_pass(b, now_us,
+			b->chunk == c->position.current && !b->damage.closed) ||
+		    now_us < b->damage.rest_us ||
 		    (!client_partial(c) && client_ext_coming(c, b->chunk)) ||
 		    client_chunks_waits(&c->chunks, b->chunk, now_us,
 			client_requests_redo_us(&c->requests)))
@@ -335,13 +352,20 @@ covers(struct client *c, uint32_t chunk, const struct blockmap *asked)
 	return blockmap_count(&useful) * COVER >= blockmap_count(&lack);
 }
 
+/* So the session is not silent; whether this client gets on is another question. */
+static void
+another_asks(struct client_requests *r, uint64_t now_us)
+{
+	r->idle_from_us = now_us;
+}
+
 void
 client_requests_hear(
     struct client *c, uint64_t now_us, uint32_t chunk, const struct blockmap *asked)
 {
 	if (chunk >= c->chunks.n)
 		return;
-	client_requests_alive(&c->requests, now_us);
+	another_asks(&c->requests, now_us);
 	struct client_buffer *b = client_filling(c, chunk);
 	if (b != NULL)
 		client_damage_asked(&b->damage);

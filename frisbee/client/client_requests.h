@@ -19,11 +19,17 @@
 struct client;
 struct client_config;
 
+/* Packets that bring nothing, as a neighbour repeats them, put off what is asked for no
+ * longer than this: as long as a request is waited for whose place in the server's queue is
+ * not known, with the usual redo delay; a server sends a chunk in this time at 2 Mbit/s. */
+enum { CLIENT_PATIENCE_US = 4000000 };
+
 /* Only client_requests.c writes it. */
 struct client_requests {
 	uint64_t tick_us, redo_us; /* as configured */
 	uint32_t idle_ticks, most_backlog;
 	uint64_t idle_from_us;  /* the last packet of the server, or the last request */
+	uint64_t moved_us;      /* as client_requests_moved() and _alive() noted */
 	uint32_t backoff_ticks; /* how much later silence is noticed, after earlier
 	                           silences */
 	uint64_t ahead_at_us;   /* the earliest time to request chunks ahead; 0: it was
@@ -48,11 +54,16 @@ void client_requests_begin_image(struct client_requests *, uint64_t now_us);
 void client_requests_crowd(struct client_requests *, uint64_t now_us);
 void client_requests_old_client(struct client_requests *, uint64_t now_us);
 void client_requests_alive(struct client_requests *, uint64_t now_us);
+/* Something that was lacking came, was asked for, or became lacking, or the server went on
+ * in its queue. */
+void client_requests_moved(struct client_requests *, uint64_t now_us);
 void client_requests_block(struct client_requests *, uint64_t now_us);
 bool client_requests_counts(struct client_requests *);
 void client_requests_lost(struct client_requests *, uint32_t lost);
 void client_requests_silence(struct client_requests *, uint64_t now_us);
 
+/* When packets that bring nothing have put off requests for too long. */
+uint64_t client_requests_stuck_at_us(const struct client_requests *);
 /* When the silence will be too long. */
 uint64_t client_requests_idle_at_us(const struct client_requests *);
 /* The age at which a request is repeated; UINT64_MAX: after a silence, only the next

@@ -57,6 +57,7 @@ ask_anew(struct client *c, uint64_t now_us, uint32_t chunk, bool starved)
 	client_chunks_uncover(&c->chunks, chunk);
 	client_chunks_unnote(&c->chunks, chunk, CHUNK_MINE);
 	client_schedule_now(&c->schedule, now_us);
+	client_requests_moved(&c->requests, now_us);
 	if (!starved)
 		return;
 	client_membership_heard(&c->membership, now_us);
@@ -154,6 +155,7 @@ client_want(struct client *c, uint64_t now_us, uint32_t chunk)
 	client_bufs_want_chunk(&c->bufs);
 	client_nack_look(&c->nack);
 	client_schedule_now(&c->schedule, now_us);
+	client_requests_moved(&c->requests, now_us);
 	if (c->membership.state != CLIENT_COMPLETE)
 		return;
 	/* Nothing was requested meanwhile, so the server was not silent. */

@@ -108,6 +108,8 @@ client_urgent_came(struct client_urgent *u, uint32_t chunk, uint32_t first,
 	struct blockmap was = blockmap_and(those, &a->lack);
 	a->lack = blockmap_minus(a->lack, &those);
 	a->next_us = again_us;
+	if (a->tries > 0 && again_us > a->asked_us + CLIENT_PATIENCE_US)
+		a->next_us = a->asked_us + CLIENT_PATIENCE_US;
 	a->comes = true;
 	if (!a->whole && blockmap_empty(&a->lack))
 		forget(u, (uint32_t)(a - u->at));
@@ -167,15 +169,16 @@ client_read(
 static bool
 is_to_be_requested(struct client *c, uint64_t now_us, uint32_t chunk)
 {
-	if (client_position_in_pass(&c->position, chunk) ||
-	    client_chunks_waits(
+	bool in_pass = client_position_in_pass(&c->position, chunk);
+
+	if (client_chunks_waits(
 		&c->chunks, chunk, now_us, client_requests_redo_us(&c->requests)))
 		return false;
 	if (client_chunks_is(&c->chunks, chunk, CHUNK_OPEN))
-		return c->bufs.nfree > 0;
+		return !in_pass && c->bufs.nfree > 0;
 	const struct client_buffer *b = client_filling(c, chunk);
-	return b->state == BUFFER_FILLING && now_us >= b->settled_us &&
-	       now_us >= b->damage.rest_us;
+	return b->state == BUFFER_FILLING &&
+	       !client_awaits_pass(b, now_us, in_pass) && now_us >= b->damage.rest_us;
 }
 
 /* A request of the base protocol for one of the chunks. */

@@ -27,6 +27,12 @@
 #define REPEATED .rate_bits = 30000000, .foe_does = FOE_REPEAT, \
 	SKEWED(START_UNIFORM, 1)
 
+/* How long a load takes is not promised beside who repeats the server's packets; that nobody is
+ * silent is.  Several clients hold back what they ask for, until something is repeated. */
+#define ECHOED(n) \
+	.clients = (n), .foes = 1, .foe_does = FOE_ECHO, QUICK_AT(30000000), EXT, .chunks = 6, \
+	.net.loss = 0.02, .max_clean = 20
+
 /* A server of 10 Gbit/s, and clients of 1. */
 #define FAST_NET \
 	.net.port_bits = 10000000000, .net.client_bits = 1000000000, \
@@ -66,6 +72,9 @@ const struct scenario bad_cases[] = {
 	{ "foe-repeat-two", ONE_FOE(2), REPEATED },
 	{ "foe-repeat-old", ONE_FOE(2), REPEATED, .old_clients = 1 },
 	{ "foe-repeat-loss", ONE_FOE(2), REPEATED, .net.loss = 0.01 },
+	{ "foe-echo", ECHOED(8) },
+	{ "foe-echo-old", ECHOED(2), .old_clients = 2, .bad_clients = 1, .bad_old = true,
+	    .bad.loss_up = 0.5 },
 	/* Half of what is sent is its share beside one client, and a third beside two; and
 	 * requests have a chunk's worth before the carousel has its turn. */
 	{ "foe-ask-one", ONE_FOE(1), FOUND_RATE, .foe_does = FOE_ASK, .clean_sent = 2.5 },

@@ -15,6 +15,7 @@ enum {
 	HURRY = 10,      /* or so many times as much while it repeats what the server sends */
 	ENVELOPE_BYTES = 8 + 20 + 18 + 20, /* UDP, IP, Ethernet, preamble and gap */
 	NONSENSE_BYTES = 200,
+	ECHO_NS = 2500000,  /* between two packets of the server that it repeats */
 	ANSWER_NS = 250000, /* between two answers to nobody, or twice as long */
 };
 
@@ -38,6 +39,8 @@ foe_init(struct foe *f, enum foe_does does, uint64_t seed, uint64_t link_bits)
 	double per_s = pow(PACKETS_A_SECOND, random_fraction(&f->rng));
 	f->gap_ns = (uint64_t)(1e9 / per_s);
 	f->wire_ns = LINK_SHARE * UINT64_C(8000000000) / link_bits;
+	if (f->does == FOE_ECHO)
+		f->gap_ns = ECHO_NS;
 	/* Whoever answers before it is asked answers often. */
 	if (f->does == FOE_REPEAT) {
 		f->gap_ns = ANSWER_NS + random_next(&f->rng) % ANSWER_NS;
@@ -104,8 +107,9 @@ foe_hears(struct foe *f, const void *pkt, size_t len)
 	hear_position(f, pkt, len);
 	if (f->does == FOE_REPEAT)
 		foe_repeat_hears(&f->repeat, pkt, len);
-	if ((f->does != FOE_REPLAY && f->does != FOE_FORGE) ||
-	    is_servers(pkt, len) != (f->does == FOE_FORGE) ||
+	bool repeats_server = f->does == FOE_FORGE || f->does == FOE_ECHO;
+	if ((f->does != FOE_REPLAY && !repeats_server) ||
+	    is_servers(pkt, len) != repeats_server ||
 	    random_next(&f->rng) % 4 != 0)
 		return;
 	uint32_t i = f->kept < FOE_KEPT ? f->kept++
@@ -335,6 +339,24 @@ replays(struct foe *f, void *pkt)
 	return len;
 }
 
+/* A packet of the server, again and unchanged. */
+static size_t
+echoes(struct foe *f, void *pkt)
+{
+	if (f->kept == 0)
+		return 0;
+	uint32_t i = (uint32_t)(random_next(&f->rng) % f->kept);
+
+	memcpy(pkt, f->heard[i].bytes, f->heard[i].len);
+	return f->heard[i].len;
+}
+
+const uint8_t *
+foe_sends_as(const struct foe *f, const uint8_t *pkt, size_t len)
+{
+	return f->does == FOE_ECHO ? pkt + (wirext_is(pkt, len) ? 8 : 12) : f->ip;
+}
+
 static size_t
 forged_state(struct foe *f, void *pkt)
 {
@@ -419,6 +441,8 @@ foe_speaks(struct foe *f, uint64_t now_ns, void *pkt)
 		return replays(f, pkt);
 	case FOE_HUSH:
 		return hushes(f, pkt);
+	case FOE_ECHO:
+		return echoes(f, pkt);
 	default:
 		return forges(f, pkt);
 	}

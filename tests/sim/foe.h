@@ -1,6 +1,6 @@
 /* foe.h: hostile strangers in the group, and the packets that they send, each from its
- * own address.  A stranger receives all packets of the group, and may send a small
- * share of what the link carries. */
+ * own address, but for FOE_ECHO.  A stranger receives all packets of the group, and may
+ * send a small share of what the link carries. */
 #ifndef TESTS_SIM_FOE_H
 #define TESTS_SIM_FOE_H
 
@@ -26,7 +26,8 @@ enum foe_does {
 	FOE_WANT,     /* wants all chunks again, and grants credit for them */
 	FOE_URGE,     /* waits for all blocks of the chunk that has just passed */
 	FOE_REPEAT,   /* is taken for the server: foe_repeat.h */
-	FOE_KINDS,
+	FOE_KINDS,    /* those before it are drawn */
+	FOE_ECHO = FOE_KINDS, /* repeats what the server sent, with the server's address */
 };
 enum { FOE_KEPT = 64 };
 
@@ -54,6 +55,8 @@ struct foe {
 void foe_init(struct foe *, enum foe_does, uint64_t seed, uint64_t link_bits);
 /* Hands a packet of the group to the stranger, which may keep a copy. */
 void foe_hears(struct foe *, const void *pkt, size_t len);
+/* The address from which it sends this packet of its own. */
+const uint8_t *foe_sends_as(const struct foe *, const uint8_t *pkt, size_t len);
 /* Writes the next packet into pkt[WIREXT_PACKET_MAX], and returns its length; 0: there
  * is none. */
 size_t foe_speaks(struct foe *, uint64_t now_ns, void *pkt);

@@ -248,6 +248,8 @@ client_speaks(struct world *w, struct node *nd, uint32_t port)
 
 	while ((len = client_output(nd->engine, w->now_ns / US, pkt)) > 0) {
 		world_transmit(w, port, nd->ip, pkt, len);
+		if (w->sc->foe_does == FOE_ECHO)
+			nd->fed_ns = w->now_ns; /* who asks has done what it can */
 		if (++n > 10000) {
 			world_fail(w, "client %u speaks for ever", port);
 			return;

@@ -58,6 +58,7 @@ world_step_foe(struct world *w, uint32_t port)
 	}
 	size_t len = foe_speaks(f, w->now_ns, bytes);
 	if (len > 0)
-		net_send(&w->net, port, f->ip, bytes, len, w->now_ns);
+		net_send(&w->net, port, foe_sends_as(f, bytes, len), bytes, len,
+		    w->now_ns);
 	world_clock_set(w, port, w->now_ns + foe_rests_ns(f, len));
 }

@@ -220,6 +220,23 @@ test_settled(void)
 	T_CHECK(b->settled_us == 50);
 }
 
+/* Since when a chunk is only repeated: not while something comes or is asked for, nor through
+ * a time in which it could be asked for. */
+static void
+test_repeats(void)
+{
+	make(false);
+	struct client_buffer *b = begin_whole(0);
+	client_buffer_repeated(b, 1 * S);
+	client_buffer_repeated(b, 2 * S);
+	client_buffer_repeated(b, 4 * S - 1);
+	T_CHECK(b->repeats_us == 1 * S);
+	client_buffer_repeated(b, 6 * S);
+	T_CHECK(b->repeats_us == 6 * S);
+	client_buffer_moved(b);
+	T_CHECK(b->repeats_us == 0);
+}
+
 /* Four times in a row, for a second, from one sender alone. */
 static void
 test_damage_is_the_servers(void)
@@ -272,6 +289,7 @@ main(void)
 	test_damaged_in_order();
 	test_dubious();
 	test_settled();
+	test_repeats();
 	test_damage_is_the_servers();
 	test_damage_is_disputed();
 	client_bufs_free(&bufs);

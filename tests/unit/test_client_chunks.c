@@ -67,11 +67,12 @@ test_queue(void)
 		client_chunks_ask(&k, c, true, now, REDO);
 	T_CHECK(k.open_covered == 500);
 	/* Asked again: it keeps its place while it waits. */
-	client_chunks_pass_begins(&k, 0);
+	T_CHECK(!client_chunks_pass_begins(&k, 0));
 	client_chunks_ask(&k, 10, true, now, REDO);
 	/* The server is at 100: those well before are lost, after the guard. */
 	client_chunks_pass_ends(&k, 0, client_chunks_stamp(&k, now));
-	client_chunks_pass_begins(&k, 100);
+	T_CHECK(client_chunks_pass_begins(&k, 100));
+	T_CHECK(!client_chunks_pass_begins(&k, 100));
 	T_CHECK(client_chunks_settle(&k, now, GUARD) == now + GUARD);
 	T_CHECK(client_chunks_waits(&k, 98, now, REDO));
 	client_chunks_settle(&k, now + GUARD, GUARD);

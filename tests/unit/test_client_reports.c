@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/wire/blockmap.h"
+#include "frisbee/client/client_requests.h"
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
@@ -336,9 +337,31 @@ test_more_than_half(void)
 	T_CHECK(says_of_three_fifths(8, WIREXT_WANT));
 }
 
+/* Blocks of the chunk that are here come again and again, as if a pass of it went on: they
+ * do not put its NACK off for ever. */
+static void
+test_repeated(void)
+{
+	uint64_t now = 10 * MS, begun = now;
+	struct client *c = lacking(1, now);
+	struct wirext_msg said;
+	bool says_so = false;
+
+	block(c, now, 1, 500);
+	while (!says_so && now < begun + 10000 * MS) {
+		says_so = says(c, &now, 5 * MS, WIREXT_NACK, &said);
+		block(c, now, 1, 500);
+	}
+	T_CHECK(says_so);
+	T_CHECK(now >= begun + 1000 * MS);
+	T_CHECK(now < begun + CLIENT_PATIENCE_US + 100 * MS);
+	client_free(c);
+}
+
 int
 main(void)
 {
+	test_repeated();
 	test_spoken_for();
 	test_idle_without_an_answer();
 	test_not_silenced();

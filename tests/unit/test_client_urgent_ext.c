@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/wire/blockmap.h"
+#include "frisbee/client/client_requests.h"
 #include "tests/t.h"
 #include "tests/unit/client_ext_talk.h"
 
@@ -64,9 +65,36 @@ test_asked_again(void)
 	client_free(c);
 }
 
+/* A reader waits for a block, and others of its chunk come again and again: it is asked for
+ * once more. */
+static void
+test_repeated(void)
+{
+	struct client_config cfg = client_config();
+	struct blockmap need = blockmap_range(5, 1);
+	struct wirext_msg said;
+	uint64_t now = 10 * MS, asked;
+	bool again = false;
+
+	cfg.ext = true;
+	struct client *c = join(&cfg, WIREXT_CAN_URGENT);
+	block_comes(c, now, 1, 20);
+	client_read(c, now, 1, &need);
+	T_CHECK(says(c, &now, 10 * MS, WIREXT_URGENT, &said));
+	for (asked = now; !again && now < asked + 10000 * MS;) {
+		block_comes(c, now, 1, 20);
+		again = says(c, &now, 5 * MS, WIREXT_URGENT, &said);
+	}
+	T_CHECK(again);
+	T_CHECK(now >= asked + 1000 * MS);
+	T_CHECK(now < asked + CLIENT_PATIENCE_US + 50 * MS);
+	client_free(c);
+}
+
 int
 main(void)
 {
+	test_repeated();
 	test_asked_at_once(false);
 	test_asked_at_once(true);
 	test_asked_again();
