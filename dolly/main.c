@@ -142,6 +142,7 @@ left(const void *options, char **operands, int n)
 static const struct cli_program prog = {
 	.left = left,
 	.name = "dolly",
+	.port = "-p",
 	.synopsis = "[options] command [operands]",
 	.about =
 	    "Send images along chains and trees of machines.\n"

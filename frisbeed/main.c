@@ -24,6 +24,7 @@ static const struct cli_program prog = {
 	.exit_status = exit_status,
 	.name = "frisbeed",
 	.ignores_hangup = true,
+	.port = "-p",
 	.synopsis = "[options] -m address -p port image[@address[:port]]...",
 	.about =
 	    "Serve images, or any files, each to all frisbee clients of a group at "

@@ -56,6 +56,7 @@ static const struct cli_opt own_opts[] = {
 
 static const struct cli_program prog = {
 	.name = "mfrisbeed",
+	.port = "-p",
 	.synopsis = "[options] -c FILE",
 	.about =
 	    "Serve images to clients that ask for them by name: a session for an image "

@@ -151,6 +151,7 @@ exit_status(const void *opts, const struct err *e)
 
 const struct cli_program streamdisk_program = {
 	.name = "streamdisk",
+	.port = "--export=ADDR:PORT",
 	.synopsis = "[options] source [folder|file|/dev/nbdN]\n"
 		    "       streamdisk [options] source disk [folder|file|/dev/nbdN]\n"
 		    "       streamdisk status socket\n"

@@ -66,6 +66,9 @@ struct cli_program {
 	 * on, as in "no image was made"; it is added to the sentence.  NULL: there is nothing
 	 * to say, or the error says it. */
 	const char *(*left)(const void *opts, char **operands, int n);
+	/* The option that chooses another port, when one is taken; NULL: there is none, or the error
+	 * names it. */
+	const char *port;
 	/* The program ends a few seconds after a signal even when it hangs: cli_guard.h. */
 	bool guarded;
 	/* The program ignores SIGHUP: a server does not end with the terminal that it was

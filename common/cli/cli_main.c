@@ -1,5 +1,6 @@
 /* cli_main.c: a program from its first argument to its exit status.  Every program's main()
  * calls cli_main(), in the first thread; cli_warn() and cli_tell() may be called in any. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/base/say.h"
@@ -63,6 +64,13 @@ add_left(const struct cli_program *prog, const void *opts, char **operands, int 
 }
 
 static void
+add_port(const struct cli_program *prog, struct err *e)
+{
+	if (e->kind == ERR_IO && e->os == EADDRINUSE && prog->port != NULL)
+		err_add(e, "%s chooses another one", prog->port);
+}
+
+static void
 tell(const struct cli_program *prog, const struct err *e)
 {
 	say_text(stderr, "%s: %s\n", prog->name, e->text);
@@ -111,8 +119,10 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 		if (status < 0)
 			add_left(prog, opts, argv + at, argc - at, &e);
 	}
-	if (parsed == CLI_ERROR || status < 0)
+	if (parsed == CLI_ERROR || status < 0) {
+		add_port(prog, &e);
 		return fail(prog, opts, report, &e);
+	}
 	if (cli_close_stdout(&e) == 0)
 		return status;
 	return fail(prog, opts, report != stdout ? report : NULL, &e);

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/net/taken.h"
 
 enum {
 	BACKLOG = 1024,
@@ -47,6 +49,7 @@ accepting_port(
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(*port) };
 	socklen_t len = sizeof a;
+	char what[20];
 
 	memcpy(&a.sin_addr, address, 4);
 	x->listener = listen_at(&a, sizeof a, *port != 0);
@@ -54,8 +57,9 @@ accepting_port(
 		a.sin_port = 0;
 		x->listener = listen_at(&a, sizeof a, false);
 	}
+	snprintf(what, sizeof what, "TCP port %u", *port);
 	if (x->listener < 0)
-		return err_os(e, "TCP port %u", *port);
+		return taken_say(e, what);
 	/* This never fails for a socket that is bound. */
 	(void)getsockname(x->listener, (struct sockaddr *)&a, &len);
 	*port = ntohs(a.sin_port);
@@ -66,7 +70,7 @@ int
 accepting_at(struct accepting *x, const struct sockaddr *at, socklen_t len, struct err *e)
 {
 	x->listener = listen_at(at, len, true);
-	return x->listener >= 0 ? 0 : err_os(e, "the port cannot be used");
+	return x->listener >= 0 ? 0 : taken_say(e, "the port");
 }
 
 /* Remove a socket that an earlier process has left; nothing else. */
@@ -90,6 +94,8 @@ accepting_path(struct accepting *x, const char *path, struct err *e)
 	strcpy(a.sun_path, path);
 	remove_socket(path);
 	x->listener = listen_at(&a, sizeof a, false);
+	if (x->listener < 0 && errno == EADDRINUSE)
+		return err_set(e, ERR_IO, "%s: is there, and is no socket", path);
 	return x->listener >= 0 ? 0 : err_os(e, "%s", path);
 }
 

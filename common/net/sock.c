@@ -6,12 +6,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/net/sock_impl.h"
+#include "common/net/taken.h"
 
 enum { TTL = 5 };
 
@@ -121,6 +123,7 @@ bind_port(struct sock *s, struct err *e)
 	struct sock_config *cfg = &s->cfg;
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	socklen_t len = sizeof sin;
+	char what[40];
 
 	if (s->group)
 		sin.sin_addr = s->dest.sin_addr;
@@ -140,8 +143,10 @@ bind_port(struct sock *s, struct err *e)
 			break;
 	}
 	if (cfg->port_lo == cfg->port_hi)
-		return err_os(e, "cannot use port %u", cfg->port_lo);
-	return err_os(e, "cannot use any port of %u-%u", cfg->port_lo, cfg->port_hi);
+		snprintf(what, sizeof what, "UDP port %u", cfg->port_lo);
+	else
+		snprintf(what, sizeof what, "each UDP port of %u-%u", cfg->port_lo, cfg->port_hi);
+	return taken_say(e, what);
 }
 
 int

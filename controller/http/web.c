@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/number.h"
+#include "common/net/taken.h"
 #include "controller/http/host.h"
 #include "controller/http/token.h"
 #include "controller/http/wish.h"
@@ -273,7 +274,7 @@ static int
 begin_daemon(struct web *x, struct err *e)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(x->c.port) };
-	char text[INET_ADDRSTRLEN];
+	char host[INET_ADDRSTRLEN], text[sizeof host + 6];
 
 	memcpy(&at.sin_addr, x->c.addr, 4);
 	x->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_PEDANTIC_CHECKS,
@@ -282,10 +283,13 @@ begin_daemon(struct web *x, struct err *e)
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES_MAX,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, x, MHD_OPTION_NOTIFY_CONNECTION,
 	    on_connection, x, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
-	inet_ntop(AF_INET, &at.sin_addr, text, sizeof text);
-	if (x->daemon == NULL && errno == EADDRINUSE)
-		return err_set(e, ERR_IO, "%s:%u is taken by another program; --listen=ADDR:PORT chooses another address", text, x->c.port);
-	return x->daemon != NULL ? 0 : err_os(e, "the web server cannot use %s:%u", text, x->c.port);
+	if (x->daemon != NULL)
+		return 0;
+	inet_ntop(AF_INET, &at.sin_addr, host, sizeof host);
+	snprintf(text, sizeof text, "%s:%u", host, x->c.port);
+	if (taken_say(e, text) != 0 && e->os == EADDRINUSE)
+		return err_add(e, "--listen=ADDR:PORT chooses another address");
+	return err_ctx(e, "the web server");
 }
 
 static int

@@ -117,9 +117,9 @@ reports_open(struct reports **out, struct loop *loop, const uint8_t addr[4], uin
 	border.arg = r;
 	if (border_open(&r->border, loop, &border, e) != 0) {
 		reports_close(r);
-		return e->os == EADDRINUSE
-		           ? err_set(e, ERR_IO, "reports: TCP port %u is taken by another program; --reports=PORT chooses another one", port)
-		           : err_ctx(e, "reports");
+		if (e->os == EADDRINUSE)
+			err_add(e, "--reports=PORT chooses another one");
+		return err_ctx(e, "reports");
 	}
 	*out = r;
 	return 0;

@@ -92,7 +92,7 @@ wait $reader
 
 echo "== two servers"
 serve --wait 1 "$T/disk.ndz"
-status 1 "$BIN/dolly" serve --wait 1 -p $PORT "$T/disk.ndz"; check "the port is named" grep -q "port $PORT: Address already in use" "$T/stderr"
+status 1 "$BIN/dolly" serve --wait 1 -p $PORT "$T/disk.ndz"; check "the port is named" grep -q "TCP port $PORT is taken by another program; -p chooses another one" "$T/stderr"
 first=$SERVER; PORT=$((PORT + 1)); serve --wait 1 "$T/other.ndz"
 join two; wait "${JOINS[two]}"; check "each node has the image of its server" cmp "$T/other" "$T/two"; rm -f "$T/two"; served 0
 PORT=$((PORT - 1)) SERVER=$first; join one; whole one; served 0

@@ -88,7 +88,7 @@ refused() {
 	status "$want" sh -c "cat '$T/said' >&2; exit $rc"
 }
 echo "== two masters"
-refused 1 -c "$T/conf"; check "at one port" grep -q "TCP port 64494: Address already in use" "$T/stderr"
+refused 1 -c "$T/conf"; check "at one port" grep -q "TCP port 64494 is taken by another program; -p chooses another one" "$T/stderr"
 refused 1 -p 0 -c "$T/conf"; check "with one state" grep -q "state: another mfrisbeed uses this folder" "$T/stderr"
 check "the first one goes on" get 2 web.ndz "$T/out"
 
