@@ -44,6 +44,12 @@ streams() {	# IMAGE DISK
 	wait $s
 }
 
+dolly_serves() {	# IMAGE: by the process $d
+	: > "$T/dolly.log"	# or what the last one said would be taken for this one's
+	"$BIN/dolly" serve --linger 0 --wait 1 -p 24701 "$1" > "$T/dolly.log" 2>&1 & d=$!
+	begins $d grep -q serving "$T/dolly.log"
+}
+
 I=$T/disk.ndz
 refused "imageunzip" $SECTORS "$BIN/imageunzip" -q "$I"
 fits "imageunzip" $SECTORS "$BIN/imageunzip" -q "$I"
@@ -52,9 +58,8 @@ serve "$I"
 refused "frisbee" $SECTORS frisbee
 fits "frisbee" $SECTORS frisbee
 served
-"$BIN/dolly" serve --linger 0 --wait 1 -p 24701 "$I" > "$T/dolly.log" 2>&1 & d=$!
-begins $d grep -q serving "$T/dolly.log"
-refused "dolly join" $SECTORS timeout 60 "$BIN/dolly" join -q 127.0.0.1:24701
+dolly_serves "$I"
+refused "dolly join" $SECTORS timeout 240 "$BIN/dolly" join -q 127.0.0.1:24701
 wait $d
 instrumented && echo "streamdisk: nbdkit cannot run a plugin that is instrumented" ||
 	refused "streamdisk" $SECTORS streams "$I"
@@ -91,11 +96,9 @@ everything() {	# WHAT IMAGE SECTORS: on one sector less, every program refuses i
 	refused "$what: frisbee" "$needs" frisbee
 	refused "$what: frisbee --skip-same" "$needs" frisbee --skip-same
 	served
-	"$BIN/dolly" serve --linger 0 --wait 1 -p 24702 "$image" > "$T/dolly.log" 2>&1 &
-	d=$!
-	begins $d grep -q serving "$T/dolly.log"
+	dolly_serves "$image"
 	refused "$what: dolly join" "$needs" \
-		timeout 60 "$BIN/dolly" join -q 127.0.0.1:24702
+		timeout 240 "$BIN/dolly" join -q 127.0.0.1:24701
 	wait $d
 	instrumented || refused "$what: streamdisk" "$needs" streams "$image"
 }
