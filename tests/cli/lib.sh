@@ -57,14 +57,19 @@ trap 'exit 130' INT TERM HUP
 # then in use for a moment: so tests attach one after the other.
 ATTACHING=$TOP/build/attaching.lock
 if command -v losetup > /dev/null; then
+# One that was set read-only stays so for whoever has it next, which the test that did so may not have lived to undo.
 losetup() {
-	local file=
+	local file= dev
 	if [ "${1:-}" = -d ]; then
 		{ read -r file < "/sys/block/${2##*/}/loop/backing_file"; } 2> /dev/null
 		case $file in "$(readlink -f "$T")"/*) ;; *) echo "$2 is not attached to a file of this test" >&2; return 1 ;; esac
 	fi
 	case " $* " in
-	*' -f '* | *' --find '*) flock "$ATTACHING" losetup "$@" ;;
+	*' -r '*) flock "$ATTACHING" losetup "$@" ;;
+	*' -f '* | *' --find '*)
+		dev=$(flock "$ATTACHING" losetup "$@") || return
+		case " $* " in *' --show '*) blockdev --setrw "$dev" ;; esac
+		[ -z "$dev" ] || echo "$dev" ;;
 	*) command losetup "$@" ;;
 	esac
 }

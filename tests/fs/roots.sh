@@ -66,6 +66,7 @@ printf '%s\n' "/dev/x / xfs defaults 0 0" "UUID=11111111-2222-3333-4444-00000000
 fill "$U" "$T/usr"; fill "$K" "$T/boot"; fill "$X" "$T/xfs"
 # Its journal was open when the image was made, and the image cannot be written.
 mount "/dev/$X" "$T/mnt"; : > "$T/mnt/made"; quietly xfs_io -x -c "shutdown -f" "$T/mnt" || fail "shutdown"; umount "$T/mnt"
+CLEANUP=("blockdev --setrw '/dev/$X'" "${CLEANUP[@]}")	# or the device stays so for whoever has it next
 blockdev --setro "/dev/$X"
 says "the system, not its /usr" "frisbee.root=4" "$(found "$U $K $X")"
 check "its files" boot --drivers=virtio_net "$T/system"
