@@ -290,7 +290,7 @@ says "and nothing else" "on" 'for t in "" h 1d -1 1.5h x 08 09m 010h; do seconds
 cmdline 'frisbee.retry=12x'
 says "a wrong one is named" "fail frisbee.retry=12x: a time is a number and s, m or h" 'persist 1 2 true'
 cmdline 'frisbee.retry=2s'
-says "again and again, until the time is over" "75" "persist 2 4 sh -c 'exit 75' > $T/again; echo \$?"
+says "again and again, until the time is over" "75" "uptime_s() { echo \$now; }; sleep() { now=\$((now + \$1)); }; now=0; persist 2 4 sh -c 'exit 75' > $T/again; echo \$?"
 check "with what is missing" grep -q '^say .*; trying again in [12] s$' "$T/again"
 cmdline 'frisbee.retry=5m'
 says "what succeeds ends it" "0" "n=0; twice() { n=\$((n + 1)); [ \$n = 2 ] || return 75; }; persist 2 4 twice > /dev/null; echo \$?"
@@ -654,7 +654,7 @@ check "a machine that has lost its power" \
 check "and none whose image comes slowly" [ "$(uniq -c "$T/hours/slept" | tr -s ' ')" = " 4 3600" ]
 printf 'capture f.ndz\nhalf of it ' >&9
 "$TOP/netboot/receive" "$T/images" < "$T/line" > /dev/null 2>&1 9>&- & receiver=$!
-begins $receiver eval 'children=$(pgrep -P $receiver) && [ $(echo "$children" | wc -l) = 4 ] && sleeper=$(pgrep -P "$(echo $children | cut -d " " -f 2- | tr " " ,)") && [ $(echo "$sleeper" | wc -l) = 3 ]' || fail "it does not wait"
+begins $receiver eval 'children=$(pgrep -P $receiver) && [ $(echo "$children" | wc -l) = 4 ] && sleeper=$(pgrep -x sleep -P "$(echo $children | cut -d " " -f 2- | tr " " ,)") && [ $(echo "$sleeper" | wc -l) = 3 ]' || fail "it does not wait"
 kill $receiver; wait $receiver
 check "no process is left of one that is ended" soon eval '! ps -o pid= -p "$(echo $children $sleeper | tr " " ,)" > /dev/null'
 exec 9>&-
