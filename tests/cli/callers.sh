@@ -165,7 +165,7 @@ row_status() {	# of a disk that is streamed
 	poison "$T/streamed" 4000000
 	run nbdkit -f -U "$T/sock" "$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so" \
 	    "$T/images/a.ndz" disk="$T/streamed" table=memory status="$T/status" fill=false
-	begins $PID [ -S "$T/status" ] || fail "nbdkit: $(cat "$T/log")"
+	begins $PID listens_at "$T/status" || fail "nbdkit: $(cat "$T/log")"
 	under $PID "$T/status" "xxxxxxxx" "$T/disk" status "$T/status"
 	ends
 }

@@ -2,6 +2,7 @@
 # docs/restore.md: a copy that dsync has kept is served for reading, looked into, and brought back: streamed to a disk that is used
 # meanwhile, and loaded whole.
 . "$(dirname "$0")/lib.sh"
+own_network "$@"
 ! instrumented || skip "nbdkit cannot run a plugin that is instrumented"
 requires nbdkit nbdcopy qemu-io sfdisk mke2fs e2fsck debugfs
 export PATH="$BIN:$PATH" XDG_RUNTIME_DIR=$T/run; mkdir "$T/run" "$T/mnt"
@@ -43,7 +44,7 @@ stream() {	# DISK OPTION...: in the background, until both sockets are there
 	rm -f "$T/sock" "$T/status"
 	streamdisk --status="$T/status" --socket="$T/sock" "${@:2}" "$SERVED" "$1" > "$T/said" 2>&1 & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null")
-	begins $sd [ -S "$T/sock" -a -S "$T/status" ] || fail "not attached: $(cat "$T/said")"
+	begins $sd listens_at "$T/sock" "$T/status" || fail "not attached: $(cat "$T/said")"
 }
 poison "$T/new" $((70 << 20))	# an old disk: what is zeros in the copy is not what it holds
 stream "$T/new" --rate=8M

@@ -54,7 +54,7 @@ else
 	nbdkit -f -U "$T/sock" "$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so" "$T/deflate.ndz" disk="$T/half-streamed.disk" table="$T/half-streamed.table" \
 	    when-idle=0 status="$T/status" 2> "$T/nbd.log" & server=$!
 	CLEANUP+=('kill $server 2> /dev/null; wait $server')
-	begins $server test -S "$T/status"
+	begins $server listens_at "$T/status"
 	check "it becomes complete" python3 "$TOP/tests/helpers/nbd_stream.py" wait "$T/status" 60
 	check "without what was there" json <(python3 "$TOP/tests/helpers/nbd_stream.py" status "$T/status") 'filled_bytes<2950000'
 	kill $server; wait $server

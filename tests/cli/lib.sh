@@ -144,6 +144,11 @@ is_asleep() { grep -q "^State:.*sleeping" "/proc/$1/status"; } 2> /dev/null	# PI
 catches_term() {	# PID
 	(( 0x$(sed -n "s/^SigCgt:[[:space:]]*//p" "/proc/$1/status") & 0x4000 ))
 } 2> /dev/null
+# SOCKET...: a program listens at each, as it does a moment after it has made the file; in this network.
+listens_at() {
+	local s
+	for s; do awk -v s="$s" '$4 == "00010000" && $8 == s { found = 1 } END { exit !found }' /proc/net/unix || return 1; done
+}
 has_open() { readlink "/proc/$1/fd/"* 2> /dev/null | grep -qxF "$2"; }	# PID FILE
 # beside COMMAND...: a case that runs beside others, at most $BESIDE (6) at once, in a folder
 # $T of its own below the script's, which is $SHARED then.  What it says comes when it has

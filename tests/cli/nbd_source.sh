@@ -10,7 +10,7 @@ serve() {
 	rm -f "$T/$name"
 	"$@" > "$T/$name.log" 2>&1 & server=$!
 	CLEANUP+=("kill $server 2> /dev/null; wait $server 2> /dev/null")
-	begins $server [ -S "$T/$name" ] || fail "no server: $(cat "$T/$name.log")"
+	begins $server listens_at "$T/$name" || fail "no server: $(cat "$T/$name.log")"
 }
 at() { echo "nbd+unix:///?socket=$T/$1"; }
 end() { kill "$server"; wait "$server" 2> /dev/null; }
@@ -98,6 +98,6 @@ check "gone: $(tail -n 1 "$T/nbd.log")" grep -q "slow: connecting: \|slow: readi
 "$PYTHON" -c "
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5); c = [s.accept() for _ in range(9)]" "$T/mute" & CLEANUP+=("kill $! 2> /dev/null; wait $! 2> /dev/null")
-soon [ -S "$T/mute" ]
+soon listens_at "$T/mute"
 refused "mute: connecting: nothing has come for 5 s" image="$(at mute)"
 finish

@@ -13,7 +13,7 @@ echo "node:$(printf '5a%.0s' {1..32})" > "$T/psk"; echo "node:$(printf 'a5%.0s' 
 export_disk() {	# NAME OPTION...: of nbdkit; it answers at $T/NAME
 	nbdkit -f -r -U "$T/$1" "${@:2}" file "$T/sda" 2> "$T/$1.log" & local server=$!
 	CLEANUP+=("kill $server 2> /dev/null; wait $server 2> /dev/null")
-	begins $server [ -S "$T/$1" ] || fail "no server: $(cat "$T/$1.log")"
+	begins $server listens_at "$T/$1" || fail "no server: $(cat "$T/$1.log")"
 }
 with() { echo "nbds+unix://node@/?socket=$T/$1&tls-psk-file=$2"; }	# NAME KEY
 export_disk safe --tls=require --tls-psk="$T/psk"
@@ -37,7 +37,7 @@ for key in psk other.psk; do
 	"$SD" --quiet --table=memory --when-idle=0 --status="$T/status" --socket="$T/sock" "$(with safe $key)" "$T/disk" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
 	if [ $key = psk ]; then
-		begins $sd [ -S "$T/sock" -a -S "$T/status" ]
+		begins $sd listens_at "$T/sock" "$T/status"
 		check "all of it comes" python3 "$U" wait "$T/status" 300
 		kill $sd; wait $sd; got=$?; check "it ends: $(cat "$T/sd.log")" [ $got = 0 ]
 		dd if="$T/disk" of="$T/part" bs=1M skip=5 count=16 status=none

@@ -17,7 +17,7 @@ begin() {	# OPTION...: in the background, until it says where the disk is
 	rm -f "$T/attached"
 	"$SD" --json --status="$T/status" --socket="$T/sock" --export="127.0.0.1:$PORT" "$@" "$T/sda.ndz" "$T/disk" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-	begins $sd [ -s "$T/attached" ] || fail "not attached: $(cat "$T/sd.log")"
+	begins $sd eval '[ -s "$T/attached" ] && listens_at "$T/status"' || fail "not attached: $(cat "$T/sd.log")"
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0: $(cat "$T/sd.log")" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
 present() { python3 "$U" status "$T/status" | json - present_bytes; }
@@ -37,7 +37,7 @@ PY
 new_target "$T/table"
 # Where other machines hear it, only with a key.
 for at in 0.0.0.0 10.9.9.9:1 '[::]:1'; do
-	status 2 timeout 10 "$SD" --status="$T/status" --socket="$T/sock" --export="$at" --table="$T/table" "$T/sda.ndz" "$T/disk"
+	status 2 timeout 240 "$SD" --status="$T/status" --socket="$T/sock" --export="$at" --table="$T/table" "$T/sda.ndz" "$T/disk"
 	check "$at is refused without a key" grep -q "export-key is needed" "$T/stderr"
 done
 echo "node:$(printf '5a%.0s' {1..32})" > "$T/psk"; echo "node:$(printf 'a5%.0s' {1..32})" > "$T/other.psk"
@@ -79,7 +79,7 @@ check "a port is taken" grep -q "127.0.0.1:$PORT: .*is taken by another program;
 installed_on "$T/other" "$T/other.model"
 "$SD" --quiet --table=memory --when-idle=0 --status="$T/other.status" --socket="$T/other.sock" "$URI" "$T/other" 2> "$T/other.log" & other=$!
 CLEANUP+=("kill $other 2> /dev/null; wait $other 2> /dev/null")
-begins $other [ -S "$T/other.sock" -a -S "$T/other.status" ]
+begins $other listens_at "$T/other.sock" "$T/other.status"
 python3 "$U" write "$T/sock" $((6 << 20)) "$(printf '%04096d' 7)"
 check "both are complete" python3 "$U" wait "$T/other.status" 300
 check "and this one" python3 "$U" wait "$T/status" 300

@@ -26,7 +26,7 @@ begin_to_serve() {
 	[[ " $* " = *" status=$T/status "* ]] && waits_at=$T/status || waits_at=
 	begins $server is_served
 }
-is_served() { [ -s "$T/pid" ] && { [ -z "$waits_at" ] || [ -S "$waits_at" ]; }; }
+is_served() { [ -s "$T/pid" ] && { [ -z "$waits_at" ] || listens_at "$waits_at"; }; }
 stop() { kill $server; wait $server; }
 # The first 4 KiB of a disk that is not complete are the installer's marker.
 marked() { check "the marker" [ "$(head -c 14 "$T/disk")" = "NDZ unfinished" ]; }

@@ -12,7 +12,7 @@ begin() {	# OPERAND OR OPTION...: in the background, until it says where the dis
 	rm -f "$T/attached"
 	"$SD" --json --table="$T/table" --status="$T/status" "$@" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-	begins $sd [ -s "$T/attached" ] && return
+	begins $sd eval '[ -s "$T/attached" ] && listens_at "$T/status"' && return
 	fail "not attached: $(cat "$T/sd.log")"
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }

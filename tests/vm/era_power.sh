@@ -25,7 +25,7 @@ disks() {	# [DISK THAT LOSES POWER, AT WHICH OF ITS WRITES]
 		faults=(); [ "$d" != "${1:-}" ] || faults=("faults-crash-at=$2" "faults-seed=$2" "faults-mark=$T/cut")
 		rm -f "$T/$d.sock"
 		nbdkit -f -U "$T/$d.sock" --filter="$F" file "$T/$d" "${faults[@]}" 2> "$T/$d.log" & SERVERS+=($!); PIDS+=($!)
-		begins $! [ -S "$T/$d.sock" ]
+		begins $! listens_at "$T/$d.sock"
 		DRIVES+=(-drive "file=nbd:unix:$T/$d.sock,format=raw,if=virtio")
 	done
 }

@@ -14,7 +14,7 @@ head -c 1M /dev/urandom > "$T/disk"
 for ((i = 1; i <= NODES; i++)); do printf 'node node%04d 52:54:00:00:%02x:%02x\n' $i $((i / 256)) $((i % 256)); done > "$NET/nodes"
 /usr/bin/python3 "$TOP/tests/web/many_master.py" & MASTER=$!
 CLEANUP+=('kill $MASTER 2> /dev/null; wait $MASTER 2> /dev/null')
-soon [ -S "$T/master.sock" ] || fail "nobody is there in place of mfrisbeed"
+soon listens_at "$T/master.sock" || fail "nobody is there in place of mfrisbeed"
 "$BIN/controllerd" -q -i 127.0.0.1 --power=/bin/true --patience=3600 --master="$T/master.sock" "$NET" > "$T/log" 2>&1 & CONTROLLER=$!
 CLEANUP+=('kill $CONTROLLER 2> /dev/null; wait $CONTROLLER 2> /dev/null')
 HOME=$T TMPDIR=$T PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$TOP/tests/web/many.py" $CONTROLLER || { bad=$((bad + 1)); tail -n 3 "$T/log"; }
