@@ -72,7 +72,8 @@ done
 check "in another order" "$BIN/imageunzip" -q "$T/order.ndz" "$T/out"
 check "is the same" cmp -s "$T/out" "$T/src"; rm "$T/out"
 status 3 "$BIN/imagedump" --verify "$T/order.ndz"
-check "numbers without a gap: a warning" grep -q "no chunk of the image covers" <("$BIN/imageunzip" -q "$T/renumbered.ndz" "$T/out" 2>&1); rm -f "$T/out"
+"$BIN/imageunzip" -q "$T/renumbered.ndz" "$T/out" 2> "$T/stderr"
+check "numbers without a gap: a warning" grep -q "no chunk of the image covers" "$T/stderr"; rm -f "$T/out"
 status 3 "$BIN/imagedump" --verify "$T/renumbered.ndz"
 
 # Targets: too small, full, the image itself.

@@ -41,7 +41,7 @@ echo rubbish > two.ndz.partial
 check "what an earlier run left is replaced" zip src two.ndz
 mkfifo slow go; (head -c 2400000 src; cat go) > slow & feeder=$!
 zip slow two.ndz & first=$!
-begins $first [ -e two.ndz.partial ] || fail "the first one does not begin"
+begins $first eval '[ -e two.ndz.partial ] && ! flock -n two.ndz.partial true' || fail "the first one does not begin"
 FRISBEE_TEST_TIMES=hold=0.2 status 1 zip src two.ndz
 check "it says why" grep -q "two.ndz.* is in use: imagezip (process [0-9]*) has locked it" stderr
 tail -c +2400001 src > go; wait $feeder
