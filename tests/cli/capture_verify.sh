@@ -11,10 +11,10 @@ check "without one" "$BIN/imagezip" -q -r --verify --codec=zstd "$T/disk" "$T/ot
 check "nothing else is written" [ "$(ls "$T" | tr '\n' ' ')" = "disk other.ndz whole.ndz whole.ndz.sig " ]
 check "of a filesystem, with free space" eval 'truncate -s 16M "$T/fs" && quietly mke2fs -q -F "$T/fs" && "$BIN/imagezip" -q --verify "$T/fs" "$T/fs.ndz"'
 check "of a file of any length" eval 'printf abc > "$T/abc" && "$BIN/imagezip" -q -f --verify "$T/abc" "$T/abc.ndz"'
-mkfifo "$T/pipe"; sleep 60 < "$T/pipe" & CLEANUP+=("kill $! 2> /dev/null")
+mkfifo "$T/pipe"; sleep 1000 < "$T/pipe" & CLEANUP+=("kill $! 2> /dev/null")
 for to in pipe link; do
 	[ $to = pipe ] || ln -s /dev/full "$T/link"
-	status 2 timeout 20 "$BIN/imagezip" -q -r --verify "$T/disk" "$T/$to"
+	status 2 timeout 240 "$BIN/imagezip" -q -r --verify "$T/disk" "$T/$to"
 	check "a $to is no file: $(cat "$T/stderr")" grep -q "needs a file, and $T/$to is none" "$T/stderr"
 done
 

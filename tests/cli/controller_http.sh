@@ -13,13 +13,13 @@ for n in 1 2; do "$BIN/imagekey" -q --token "$T/token$n" || fail imagekey; done
 (umask 077; cat "$T/token1" "$T/token2" > "$T/tokens"; echo secret-of-before > "$T/wrong")
 status 3 "$BIN/controllerd" --token-file="$T/wrong" -i 127.0.0.1 "$NET"	# no token as imagekey makes it
 mkfifo -m 600 "$T/pipe"
-status 1 timeout 60 "$BIN/controllerd" --token-file="$T/pipe" -i 127.0.0.1 "$NET"	# nobody is waited for
+status 1 timeout 240 "$BIN/controllerd" --token-file="$T/pipe" -i 127.0.0.1 "$NET"	# nobody is waited for
 check "which is said" grep -q "pipe: is a named pipe, and not a file" "$T/stderr"
-status 1 timeout 60 "$BIN/controllerd" --nodes="$T/pipe" -i 127.0.0.1 "$NET"
+status 1 timeout 240 "$BIN/controllerd" --nodes="$T/pipe" -i 127.0.0.1 "$NET"
 status 2 "$BIN/controllerd" "$NET"	# which host it is on, it is not told
 check "it says what may tell it" grep -q "environment.ipxe does not name this host (netboot/setup writes it): --address is needed" "$T/stderr"
 mkfifo "$NET/boot/environment.ipxe"
-status 1 timeout 60 "$BIN/controllerd" "$NET"
+status 1 timeout 240 "$BIN/controllerd" "$NET"
 check "a pipe there is said" grep -q "boot/environment.ipxe: is a named pipe, and not a file" "$T/stderr"
 rm "$NET/boot/environment.ipxe"; mkdir "$NET/boot/environment.ipxe"
 status 1 "$BIN/controllerd" "$NET"
@@ -40,9 +40,9 @@ cp "$NET/nodes" "$T/second"
 CLEANUP+=('kill $PID 2> /dev/null; wait $PID 2> /dev/null')
 listens() { ss -Hltn | grep -q "127.0.0.1:8484 "; }
 check "it listens" begins $PID listens
-status 1 timeout 60 "$BIN/controllerd" -q -i 127.0.0.1 "$T/second"	# another one beside it, which would get some of the first one's calls
+status 1 timeout 240 "$BIN/controllerd" -q -i 127.0.0.1 "$T/second"	# another one beside it, which would get some of the first one's calls
 check "the port of reports is taken, and what chooses another one" grep -q "TCP port 5101 is taken by another program; --reports=PORT" "$T/stderr"
-status 1 timeout 60 "$BIN/controllerd" -q --reports=0 -i 127.0.0.1 "$T/second"
+status 1 timeout 240 "$BIN/controllerd" -q --reports=0 -i 127.0.0.1 "$T/second"
 check "and so is that of the page" grep -q "127.0.0.1:8484 is taken by another program; --listen=ADDR:PORT" "$T/stderr"
 python3 "$TOP/tests/helpers/http_rude.py" "$PID" 8484 "$T/tokens" "$(instrumented && echo 100 || echo 2000)" || bad=$((bad + 1))
 check "no order was written" [ -z "$(ls "$NET/boot/orders")" ]

@@ -24,7 +24,7 @@ head -c 5000701 /dev/zero > "$T/larger"
 status 1 "$BIN/dmmerge" "$T/larger" < "$T/s"
 printf '9 x\n' > "$T/bad"; status 3 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 printf '9765 8\n' > "$T/bad"; status 3 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
-rm "$T/bad"; mkfifo "$T/bad"; status 1 timeout 60 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
+rm "$T/bad"; mkfifo "$T/bad"; status 1 timeout 240 "$BIN/dmextract" --since=ranges:"$T/bad" "$T/dev"
 check "a named pipe is not waited for: $(cat "$T/stderr")" grep -q "bad: is a named pipe, and not a file" "$T/stderr"
 
 # Each source of change is in the help and in the man page.

@@ -13,7 +13,7 @@ gpt() { rm -f "$T/disk"; truncate -s 8M "$T/disk"; printf 'label: gpt\nstart=204
 is_version() { cp "$T/good.ndz" "$T/bad.ndz"; printf "\\x$(printf %x $((0x68 + $1)))iii" | dd of="$T/bad.ndz" bs=1 conv=notrunc status=none; }	# VERSION: that of 1 begins with "iiii", 0x69
 says() {	# STATUS COMMAND...
 	local want=$1 got; shift
-	timeout 60 "$@" > "$T/stdout" 2> "$T/stderr"; got=$?
+	timeout 240 "$@" > "$T/stdout" 2> "$T/stderr"; got=$?
 	check "$PROGRAM, $LEFT: exit status $got" [ "$got" = "$want" ]
 }
 try() {	# STATUS: of $PROGRAM, in the row that begins with $LEFT

@@ -33,7 +33,7 @@ for d in whole one; do
 	is_refused dmextract -q --full --since=scan:"$T/state" "$T/$d"
 	is_refused dsync -q --since=scan:"$T/state" init "$T/$d" "$T/copy"
 	is_refused dsync -q --since=scan:"$T/state" once "$T/$d" "$T/copy"
-	is_refused timeout 60 dolly serve --wait 1 --raw "$T/$d"
+	is_refused timeout 240 dolly serve --wait 1 --raw "$T/$d"
 done
 check "which partition" grep -q "partition 6" <(imagezip -q "$T/one" "$T/x.ndz" 2>&1)
 imagezip -q -U "$T/sig" --force "$T/disk" "$T/again.ndz" || fail "-U"
@@ -56,7 +56,7 @@ check "dsync" quietly dsync -q --since=scan:"$T/state3" --force init "$T/one" "$
 check "as it is" cmp "$T/one" "$T/t3"
 dolly serve --force --linger 0 --wait 1 -p $PORT --raw "$T/one" > "$T/quiet" 2> "$T/serve.log" & s=$!
 begins $s grep -q serving "$T/serve.log"
-check "dolly serve" quietly timeout 60 dolly join -q 127.0.0.1:$PORT "$T/t4"
+check "dolly serve" quietly timeout 240 dolly join -q 127.0.0.1:$PORT "$T/t4"
 wait $s
 check "as it is" cmp "$T/one" "$T/t4"
 

@@ -147,7 +147,7 @@ c = s.accept()[0]; c.sendall(b'{"complete": true}'); c.close()
 PY
 CLEANUP+=("kill $pid 2> /dev/null")
 begins $pid [ -S "$T/whole" ]
-timeout 60 "$BIN/streamswitch" --json wait "$T/whole" > "$T/stdout" 2> "$T/stderr" && json "$T/stdout" '={"ok":true}' || fail "streamswitch wait: $(cat "$T/stderr")"
+timeout 240 "$BIN/streamswitch" --json wait "$T/whole" > "$T/stdout" 2> "$T/stderr" && json "$T/stdout" '={"ok":true}' || fail "streamswitch wait: $(cat "$T/stderr")"
 wait $pid
 told 1 absent 'error?' "$BIN/streamswitch" --json wait "$T/whole"
 

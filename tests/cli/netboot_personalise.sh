@@ -162,7 +162,7 @@ rm -r "$r/proc"; ln -s "$T/away" "$r/proc"
 leads_out "the place of a filesystem of the kernel" "$T/outside" ssh-keys
 check "nothing is mounted there" eval '! grep -q "$T/away" /proc/self/mounts'
 rm "$r/proc"; mkdir "$r/proc"; rm "$r/etc/hostname"; mkfifo "$r/etc/hostname"
-check "a pipe is no file, and is not waited for" eval '! timeout 20 busybox sh "$TOP/netboot/personalise" "$r" hostname=x 2> "$T/said" && grep -q "hostname is not a regular file" "$T/said"'
+check "a pipe is no file, and is not waited for" eval '! timeout 240 busybox sh "$TOP/netboot/personalise" "$r" hostname=x 2> "$T/said" && grep -q "hostname is not a regular file" "$T/said"'
 
 echo "== files of the administrator's"
 r=$T/root-files; tree "$r"; umask 022

@@ -46,10 +46,10 @@ imagezip -q -f "$T/odd" "$T/odd.ndz" && imageunzip -q "$T/odd.ndz" "$T/odd.out" 
 
 if command -v nbdkit > "$T/quiet"; then
 	for size in 9223372036854775296 4611686018427387904; do
-		status 1 timeout 60 nbdkit -U - pattern $size --run "'$BIN/imagezip' -q -r \$uri '$T/n.ndz'"
+		status 1 timeout 240 nbdkit -U - pattern $size --run "'$BIN/imagezip' -q -r \$uri '$T/n.ndz'"
 		check "says what it claims" grep -q "$size bytes, which no disk has" "$T/stderr"
 	done
-	status 1 timeout 60 nbdkit -U - pattern 9223372036854775296 \
+	status 1 timeout 240 nbdkit -U - pattern 9223372036854775296 \
 		--run "'$BIN/dmextract' -q --full --since=scan:'$T/state' \$uri"
 	check "nor is it copied" grep -q "which no disk has" "$T/stderr"
 fi

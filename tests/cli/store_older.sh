@@ -21,7 +21,7 @@ refused() {	# THE FIRST LINE OF ITS FORMAT
 	status 1 es --store "$T/good" copy a --to "$T/S"
 	status 1 es init
 	status 1 "$BIN/imageunzip" --store "$T/S" a "$T/out"
-	status 1 timeout 60 "$BIN/frisbeed" --loopback -m 239.192.7.8 \
+	status 1 timeout 240 "$BIN/frisbeed" --loopback -m 239.192.7.8 \
 		-p $((20000 + OWN_NUMBER % 12000)) --store "$T/S" a
 	check "nothing is made" [ ! -e "$T/out" ]
 	check "nothing is changed" cmp "$T/before" <(contents)

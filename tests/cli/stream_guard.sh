@@ -59,9 +59,9 @@ check "it has failed" [ $? = 1 ]
 check "it is said" grep -q 'what was written last may be lost: nbdkit was ended by signal 9' "$T/guard.log"
 
 echo "== a server that cannot start"
-timeout 60 "$BIN/streamswitch" --marks="$marks" guard "$T/sock" -- nbdkit -f -U "$T/sock" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" rate=much 2> "$T/guard.log"
+timeout 240 "$BIN/streamswitch" --marks="$marks" guard "$T/sock" -- nbdkit -f -U "$T/sock" "$PLUGIN" "$T/sda.ndz" disk="$T/disk" rate=much 2> "$T/guard.log"
 check "is tried once" [ "$?.$(grep -c 'rate: ' "$T/guard.log")" = 1.1 ]
-timeout 60 "$BIN/streamswitch" guard "$T/sock" -- "$T/no-such" 2> "$T/guard.log"
+timeout 240 "$BIN/streamswitch" guard "$T/sock" -- "$T/no-such" 2> "$T/guard.log"
 check "nor one that is not there" [ $? = 1 ]
 
 echo "== one that cannot start again"

@@ -10,7 +10,7 @@ export FRISBEE_TEST_TIMES=$TIMES,unheard=0.3
 
 echo "== -S names another address of the server"
 serve "$T/disk.ndz"
-on 1 timeout 60 "$BIN/frisbee" -T 2 -S 10.9.0.2 -m $GROUP -p $PORT "$T/d1" 2> "$T/stderr"
+on 1 timeout 240 "$BIN/frisbee" -T 2 -S 10.9.0.2 -m $GROUP -p $PORT "$T/d1" 2> "$T/stderr"
 check "the load gives up" [ $? = 110 ]
 check "it says which one answers" \
     grep -q "10.9.0.1 serves this group and port, and not 10.9.0.2, which -S names" "$T/stderr"
@@ -24,7 +24,7 @@ ip netns exec "${LAB}s" "$BIN/frisbeed" -d --base -m 10.9.0.11 -p 7411 "$T/disk.
 SERVER=$!; PIDS+=($SERVER)
 begins $SERVER grep -q serving "$T/server.log" || fail "the server did not start"
 check "a load" \
-    on 1 timeout 60 "$BIN/frisbee" -q --base --unicast -m 10.9.0.1 -p 7411 "$T/d2"
+    on 1 timeout 240 "$BIN/frisbee" -q --base --unicast -m 10.9.0.1 -p 7411 "$T/d2"
 check "its data" cmp "$T/disk" "$T/d2"
 kill $SERVER; wait $SERVER 2> /dev/null
 
@@ -61,7 +61,7 @@ ip link set p1b master br0 up
 ip -n "${LAB}1" addr add 10.9.0.13/24 brd + dev eth1
 ip -n "${LAB}1" link set eth1 up
 on 1 sh -c 'echo 1 > /proc/sys/net/ipv4/conf/eth1/rp_filter'
-on 1 timeout 60 "$BIN/frisbee" -T 1 -i eth1 -m $GROUP -p $PORT "$T/d3" 2> "$T/stderr"
+on 1 timeout 240 "$BIN/frisbee" -T 1 -i eth1 -m $GROUP -p $PORT "$T/d3" 2> "$T/stderr"
 check "a client says so, too" grep -q \
     "packets that come to eth1 (rp_filter).*through eth0.*eth1.rp_filter=2" "$T/stderr"
 on s sh -c 'echo 2 > /proc/sys/net/ipv4/conf/eth1/rp_filter'

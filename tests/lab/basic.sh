@@ -101,7 +101,7 @@ check "little was written" [ "$(stat_of "$T/client2.json" bytes_written)" -lt 10
 
 echo "== what goes wrong is said"
 serve "$T/disk.ndz"
-status 98 on s timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk.ndz"
+status 98 on s timeout 240 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk.ndz"
 kill "$SERVER"; wait "$SERVER"
 ip -n "${LAB}8" route del 224.0.0.0/4
 status 1 on 8 "$BIN/frisbee" -m $GROUP -p $PORT "$T/d8"

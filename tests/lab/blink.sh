@@ -78,7 +78,7 @@ load 1 "$T/d1"; load 9 -i p9 "$T/d9"
 loaded 1; loaded 9
 check "the load by the first interface is right" cmp "$T/disk" "$T/d1"
 check "the load by the second one is right" cmp "$T/small" "$T/d9"
-on s timeout 20 "$BIN/frisbeed" -i eth1 -m $GROUP -p $PORT "$T/small.ndz" > /dev/null 2> "$T/third.log"
+on s timeout 240 "$BIN/frisbeed" -i eth1 -m $GROUP -p $PORT "$T/small.ndz" > /dev/null 2> "$T/third.log"
 check "a third session on an interface that has one is refused" [ $? = 98 ]
 kill "$FIRST" "$SERVER"
 finish

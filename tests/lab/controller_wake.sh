@@ -41,7 +41,7 @@ timeout 240 ip netns exec "${LAB}s" "$BIN/swapin" --token-file="$STATE/token" --
 has_ended() { [ -z "$(servers)" ]; }
 # frisbeed ends before the session does.
 begins $S [ -p "$T/machines/node2/starts" ] && begins $S has_ended
-timeout 20 bash -c 'echo > "$0"' "$T/machines/node2/starts"
+timeout 240 bash -c 'echo > "$0"' "$T/machines/node2/starts"
 wait $S; rc=$?
 check "a node is woken, loaded and answers" [ $rc = 0 ]
 check "it has the image" cmp -s "$T/disk" "$T/machines/node2/disk"

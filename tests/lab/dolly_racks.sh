@@ -81,7 +81,7 @@ far() {	# STATUS KEY... -- OPTIONS...
 	    > "$T/table" 2> "$T/serve.log" &
 	local server=$!; PIDS+=("$server")
 	begins "$server" grep -q serving "$T/serve.log"
-	status "$want" ip netns exec "${LAB}1" timeout 60 "$BIN/dolly" join -q --force --patience 2 "${key[@]}" 10.9.0.1 "$T/d1"
+	status "$want" ip netns exec "${LAB}1" timeout 240 "$BIN/dolly" join -q --force --patience 2 "${key[@]}" 10.9.0.1 "$T/d1"
 	wait "$server"
 }
 far 1 -- --wait 1

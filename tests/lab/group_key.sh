@@ -112,7 +112,7 @@ echo "== a second server is found out"
 serve $KEY "$T/disk.ndz"
 for k in "$KEY" ""; do	# not by one with another key: to that one, this is a stranger
 	# shellcheck disable=SC2086
-	status 98 on 3 timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT $k "$T/disk.ndz"
+	status 98 on 3 timeout 240 "$BIN/frisbeed" -m $GROUP -p $PORT $k "$T/disk.ndz"
 	check "it says so" said "another frisbeed at 10.9.0.1 serves" "$T/stderr"
 done
 ends now

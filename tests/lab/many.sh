@@ -106,7 +106,7 @@ begun 1; kill $SERVER; wait $SERVER
 many --unicast -m 10.9.0.1 --unicast-clients 2 -W 100M "$T/a.ndz"
 for i in 1 2 4; do loaded $i; check "client $i" cmp "$T/a" "$T/d$i"; done
 check "it says so" grep -q "no room for more clients" "$T/server.log"
-status 98 on s timeout 20 "$BIN/frisbeed" --unicast -m 10.9.0.1 -p $PORT "$T/a.ndz"
+status 98 on s timeout 240 "$BIN/frisbeed" --unicast -m 10.9.0.1 -p $PORT "$T/a.ndz"
 kill $SERVER; wait $SERVER; check "SIGTERM: 0" [ $? = 0 ]
 
 echo "== strangers"

@@ -27,7 +27,7 @@ end() { kill "$@" 2> /dev/null; wait "$@" 2> /dev/null; }
 echo "== a second one does not begin"
 serve -W 80M "$T/disk.ndz"
 load 1 "$T/d1"; load 2 --base "$T/d2"; begun 2
-status 98 on 3 timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk2.ndz"
+status 98 on 3 timeout 240 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk2.ndz"
 check "it says who serves" grep -q "another frisbeed at 10.9.0.1 serves $GROUP:$PORT already" "$T/stderr"
 both_loaded "undisturbed"
 check "nobody was taken for a client" [ "$(grep -c "client joined addr=10.9.0.13" "$T/server.log")" = 0 ]
@@ -35,7 +35,7 @@ end $SERVER
 for kind in "--base $T/disk.ndz" "$T/disk2"; do
 	# shellcheck disable=SC2086
 	serve_one $kind
-	status 98 on 3 timeout 20 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk2.ndz"
+	status 98 on 3 timeout 240 "$BIN/frisbeed" -m $GROUP -p $PORT "$T/disk2.ndz"
 	nothing_for 0.6 "it would end after a fifth of a second"
 	check "the first one goes on" kill -0 $SERVER
 	end $SERVER
