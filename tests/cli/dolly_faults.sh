@@ -145,12 +145,12 @@ if what == "circle":    # three nodes, each the parent of the next one
         nodes[number - 1][0].sendall(frame(4, struct.pack("<I4sH", parent, bytes([127, 0, 0, 1]), nodes[parent - 1][1]) + b"%016d" % parent))
     end = time.monotonic() + 2
     said = [0, 0, 0]
-    while time.monotonic() < end:
+    while time.monotonic() < end or min(said) < 4:
         for i, (s, _) in enumerate(nodes):
             s.settimeout(60)
             kind, body = receive(s)         # ten times a second: it is there
             said[i] += kind == b"\7"
-    print("heard", min(said) > 3 and max(said) < 60, said, flush=True)
+    print("heard", max(said) < 60, said, flush=True)
     for s, _ in nodes:
         s.sendall(frame(3, text("they are in a circle")))
     sys.exit()

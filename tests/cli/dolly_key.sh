@@ -23,7 +23,7 @@ s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)      # SO_RCVBUFFORCE
 open(sys.argv[1], "w").close()                     # it listens
 seen = packets = 0
 while True:
-    if select.select([s, sys.stdin], [], [], 30)[0] == [sys.stdin]:
+    if select.select([s, sys.stdin], [], [])[0] == [sys.stdin]:
         break
     seen += sys.argv[2].encode() in s.recv(1 << 17)
     packets += 1

@@ -238,7 +238,7 @@ links_are_not_followed() {
 		rm "$T/S/images/a"; mv "$T/elsewhere" "$T/S/images/a"
 		check "a is whole" gets a "$T/d0.ndz"
 	done
-	pristine; rm "$T/S/lock"; mkfifo "$T/S/lock"; status 1 timeout 20 "$BIN/emustore" -q put c "$T/d2.ndz"
+	pristine; rm "$T/S/lock"; mkfifo "$T/S/lock"; status 1 timeout 240 "$BIN/emustore" -q put c "$T/d2.ndz"
 	[ "$(id -u)" = 0 ] || return
 	pristine; chmod 777 "$T/S"; chown 65534 "$T/S/lock"
 	status 1 es -q put c "$T/d2.ndz"
@@ -258,7 +258,7 @@ index_of_a_stranger() {
 		"CREATE INDEX i ON images (abs(number))" "ALTER TABLE images ADD COLUMN x AS (abs(number))"; do
 		pristine
 		python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2])' "$T/S/index.db" "$sql" || fail "$sql"
-		timeout -k 5 20 "$BIN/emustore" list > /dev/null || fail "list: $sql"
+		timeout -k 5 240 "$BIN/emustore" list > /dev/null || fail "list: $sql"
 		check "both images" [ "$(all_names)" = "a:1 b:1" ]
 		check "another index" python3 -c 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); assert [r[0] for r in c.execute("SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL")] == [7]' "$T/S/index.db"
 	done
@@ -394,11 +394,14 @@ quota_is_used_up() {
 two_that_init() {
 	echo "== of two programs that make a store at once, one does"
 	command -v strace > /dev/null && ! instrumented || return
-	local slow
-	# For four seconds, in which the other one begins and ends on a busy machine, too.
-	strace -f -qq -o /dev/null -e trace=mkdirat -e inject=mkdirat:delay_enter=4000000:when=1 "$BIN/emustore" --store "$T/two" init 2> "$T/stderr" & slow=$!
-	soon [ -d "$T/two" ] || fail "the first one does not begin"
+	local slow first
+	# It is stopped when it has made the first folder, until the other one has ended.
+	strace -f -qq -o /dev/null -e trace=?mkdir,mkdirat -e inject=?mkdir,mkdirat:signal=SIGSTOP:when=1 "$BIN/emustore" --store "$T/two" init 2> "$T/stderr" & slow=$!
+	stops() { first=$(pgrep -P $slow) && grep -q "^State:.*stop" "/proc/$first/status" && [ -d "$T/two" ]; } 2> /dev/null
+	begins $slow stops || fail "the first one does not begin"
 	check "the other one" es --store "$T/two" init
+	goes_on() { kill -CONT $first; has_ended $slow; }
+	soon goes_on
 	wait $slow && fail "both have made it"
 	check "put" es --store "$T/two" -q put a "$T/d0.ndz"
 	check "get" bash -c '"$0" --store "$1" -q get a - | cmp - "$2"' "$BIN/emustore" "$T/two" "$T/d0.ndz"

@@ -96,10 +96,8 @@ python3 -c 'import random, sys; open(sys.argv[1], "wb").write(random.Random(8).r
 zip_all far
 es --store s3://bucket/far init && es --store s3://bucket/far -q put far "$T/far.ndz" || fail "put far"
 echo "far /packs/" > "$T/s/fault"
-EMUSTORE_S3_SECONDS=60 "$BIN/emustore" -q --store s3://bucket/far --cache "$T/cache-far" get --chunk 0 far "$T/one" & pid=$!
-begins $pid [ -e "$T/one" ]; started=$SECONDS
-soon has_ended $pid
-check "get ends when it has what it was to get" [ $((SECONDS - started)) -lt 15 ]
+EMUSTORE_S3_SECONDS=1000 "$BIN/emustore" -q --store s3://bucket/far --cache "$T/cache-far" get --chunk 0 far "$T/one" & pid=$!
+check "get ends when it has what it was to get" soon has_ended $pid
 : > "$T/s/fault"; check "it succeeds" wait $pid
 check "and is right" cmp -n 1048576 "$T/one" "$T/far.ndz"
 

@@ -125,7 +125,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, data)
         a, b = (int(x) for x in r.split("=")[1].split("-"))
         b = min(b, len(data) - 1)
-        if kind == "far" and a >= 2 << 20: time.sleep(30); self.close_connection = True; return        # what is read ahead
+        if kind == "far" and a >= 2 << 20: time.sleep(300); self.close_connection = True; return        # what is read ahead
         part = data[a:b + 1]
         self.note_sent(part)
         says = f"bytes {a}-{b}/{len(data)}"
