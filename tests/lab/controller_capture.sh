@@ -101,16 +101,18 @@ said "done" [ $rc = 0 ]
 check "it has the disk" image_is broken.ndz "$T/machines/node1/disk"
 
 echo "== an image is replaced, while a node loads the one before"
-# So slowly that the load goes on for longer than the capture.
+# Its server is stopped, so that the load goes on for longer than the capture.
 controller_down() { kill "$CONTROLLER"; wait "$CONTROLLER"; }
 controller_down
-controller_up -i 10.9.0.1 --patience=30 -W 5M
+controller_up -i 10.9.0.1 --patience=300 -W 5M
 cp "$T/machines/node1/disk" "$T/first"
 swapin node1 large.ndz > "$T/loaded" 2>&1 & L=$!
 soon phase_is node1 loading || fail "it does not load"
+kill -STOP $(servers) || fail "no server"
 swapin --capture --replace node2 large.ndz > "$T/out" 2> "$T/err"; rc=$?
 said "replaced" [ $rc = 0 ]
 check "while the other loads" phase_is node1 loading
+kill -CONT $(servers)
 check "the name has the new one" image_is large.ndz "$T/machines/node2/disk"
 wait $L; rc=$?
 check "loaded" [ $rc = 0 ]

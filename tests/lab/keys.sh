@@ -59,7 +59,7 @@ take() {
 	plugin-stream) plugin "$SRC" "${@#--}" ;;
 	dolly) by_dolly "$@" ;;
 	relay) by_relay "$@" -- $(sealed lab lab) ;;
-	fed) by_relay $(sealed lab lab) -- "$@" ;;
+	fed) SILENCE=20 by_relay $(sealed lab lab) -- "$@" ;;
 	esac > said 2>&1
 }
 taken() {	# WAY KEYS
@@ -89,7 +89,7 @@ serve images/disk.ndz
 in_ns s "$BIN/mfrisbeed" -d -c conf; begins $STARTED listens 64494
 echo > fault
 in_ns s python3 "$TOP/tests/helpers/http_hostile.py" images/disk.ndz $WEB fault; begins $STARTED listens $WEB
-in_ns s nbdkit -f -U "$T/nbd" file images/disk.ndz; begins $STARTED [ -S nbd ]
+in_ns s nbdkit -f -P nbd.pid -U "$T/nbd" file images/disk.ndz; begins $STARTED [ -s nbd.pid ]
 ways="file load name boot stream web store nbd dolly relay fed"
 instrumented || ways="$ways plugin"	# nbdkit cannot run a plugin that is instrumented
 for way in $ways; do

@@ -15,6 +15,7 @@ all_right() { local i; for i; do loaded "$i"; check "client $i" cmp "$T/disk" "$
 sent() { echo $(($(stat_of "$1" blocks_sent) + $(stat_of "$1" parity_sent))); }
 stranger() {	# REPORTS_A_SECOND report|load
 	ip netns exec "${LAB}7" python3 tests/helpers/complainer.py 10.9.0.17 $GROUP $PORT "$@" & STRANGER=$!; PIDS+=($STRANGER)
+	begins $STRANGER listens_to_group 7 || fail "there is no stranger"	# it has to join before the others are done
 }
 stop_stranger() { kill $STRANGER; wait $STRANGER 2> /dev/null; }
 
