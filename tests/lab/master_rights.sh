@@ -117,8 +117,8 @@ streams_on() {
 	check "a session begins" begins $load has_chunks 3
 	at=$(on 4 "$BIN/frisbee" -S 10.9.0.1 -Q open-2s.ndz | sed 's/.* is served at \(.*\), port /\1:/')
 	mkdir "$T/work"
-	ip netns exec "${LAB}4" nbdkit -f -U "$T/nbd" "$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so" image="frisbee://10.9.0.1@$at" work="$T/work" 2> "$T/nbd.log" & nbd=$!
-	check "a disk of it is there" begins $nbd [ -S "$T/nbd" ]
+	ip netns exec "${LAB}4" nbdkit -f -P "$T/nbd.pid" -U "$T/nbd" "$(dirname "$BIN")/lib/nbdkit-ndz-plugin.so" image="frisbee://10.9.0.1@$at" work="$T/work" 2> "$T/nbd.log" & nbd=$!
+	check "a disk of it is there" begins $nbd [ -s "$T/nbd.pid" ]
 	for p in $(ip netns pids "${LAB}s"); do ! tr '\0' '\n' < "/proc/$p/cmdline" | grep -q "/open-2s.ndz@" || server=$p; done
 	kill -STOP "$server"
 	check "another image takes its place" on 3 timeout 240 "$BIN/imagezip" -q -r --to=frisbee://10.9.0.1/open-2s.ndz "$T/disk.new"
