@@ -9,6 +9,7 @@
 #include "common/base/process.h"
 #include "common/base/rights.h"
 #include "common/cli/cli.h"
+#include "common/cli/cli_guard.h"
 #include "common/cli/net_opts.h"
 #include "emustore/store/written.h"
 #include "frisbeed/daemon.h"
@@ -25,6 +26,7 @@ static const struct cli_program prog = {
 	.name = "frisbeed",
 	.ignores_hangup = true,
 	.port = "-p",
+	.gives_up_rights = true,
 	.synopsis = "[options] -m address -p port image[@address[:port]]...",
 	.about =
 	    "Serve images, or any files, each to all frisbee clients of a group at "
@@ -73,6 +75,7 @@ give_up(const struct opts *o, const char *image, struct err *e)
 		store_written(o->session.store, &rights, cache);
 	if (rights_give_up(&rights, &without, e) != 0)
 		return -1;
+	cli_guard_start();
 	if (without != NULL)
 		log_debug("%s", without);
 	return 0;

@@ -12,6 +12,7 @@
 #include "common/base/say.h"
 #include "common/base/starter.h"
 #include "common/cli/cli.h"
+#include "common/cli/cli_guard.h"
 #include "common/net/sock.h"
 #include "common/wire/master.h"
 #include "emustore/store/written.h"
@@ -70,6 +71,7 @@ static const struct cli_program prog = {
 		    "  allow 10.1.0.0/16\n",
 	.tables = { { own_opts, 0, NULL } },
 	.ignores_hangup = true,
+	.gives_up_rights = true,
 };
 
 static struct master *running;
@@ -160,6 +162,7 @@ give_up(const struct opts *o, const struct settings *s, struct master_config *c,
 		store_written(s->store, &rights, cache);
 	if (rights_give_up(&rights, &without, e) != 0)
 		return -1;
+	cli_guard_start();
 	if (without != NULL)
 		log_warn("%s", without);
 	return 0;

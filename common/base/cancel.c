@@ -3,12 +3,25 @@
 #include "common/base/cancel.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/loop.h"
 
-static _Thread_local struct cancel *owner;
+struct worker {
+	pthread_t thread;
+	struct cancel *owner; /* the thread itself changes it, with the lock */
+	atomic_bool knows;    /* it was told that its work is to end */
+	struct worker *next;
+};
+static _Thread_local struct worker me;
+
+/* The threads that cancel_interrupt() looks at. */
+static struct {
+	pthread_mutex_t lock;
+	struct worker *first;
+} workers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct start {
 	struct cancel *owner;
@@ -19,20 +32,23 @@ struct start {
 void
 cancel_work_for(struct cancel *c)
 {
-	owner = c;
+	pthread_mutex_lock(&workers.lock);
+	me.owner = c;
+	me.knows = false;
+	pthread_mutex_unlock(&workers.lock);
 }
 
 struct cancel *
 cancel_owner(void)
 {
-	return owner;
+	return me.owner;
 }
 
 void
 cancel_wakes(struct loop *l)
 {
-	if (owner != NULL)
-		owner->wakes = l;
+	if (me.owner != NULL)
+		me.owner->wakes = l;
 }
 
 void
@@ -58,7 +74,11 @@ signal_of(const struct cancel *c)
 int
 cancel_signal(void)
 {
-	return owner != NULL ? signal_of(owner) : 0;
+	int sig = me.owner != NULL ? signal_of(me.owner) : 0;
+
+	if (sig != 0)
+		me.knows = true;
+	return sig;
 }
 
 int
@@ -71,14 +91,49 @@ cancel_check(struct err *e)
 	return err_set(e, ERR_CANCELLED, "interrupted by SIG%s", sigabbrev_np(sig));
 }
 
+void
+cancel_interrupt(void)
+{
+	pthread_mutex_lock(&workers.lock);
+	for (struct worker *w = workers.first; w != NULL; w = w->next)
+		if (!w->knows && w->owner != NULL && signal_of(w->owner) != 0)
+			pthread_kill(w->thread, CANCEL_INTERRUPTS);
+	pthread_mutex_unlock(&workers.lock);
+}
+
+void
+cancel_enlist(void)
+{
+	me.thread = pthread_self();
+	pthread_mutex_lock(&workers.lock);
+	me.next = workers.first;
+	workers.first = &me;
+	pthread_mutex_unlock(&workers.lock);
+}
+
+static void
+leave(void)
+{
+	struct worker **at = &workers.first;
+
+	pthread_mutex_lock(&workers.lock);
+	while (*at != &me)
+		at = &(*at)->next;
+	*at = me.next;
+	pthread_mutex_unlock(&workers.lock);
+}
+
 static void *
 begin(void *arg)
 {
 	struct start s = *(struct start *)arg;
 
 	free(arg);
-	owner = s.owner;
-	return s.run(s.arg);
+	me.owner = s.owner;
+	cancel_enlist();
+	void *result = s.run(s.arg);
+	leave();
+	return result;
 }
 
 int
@@ -88,7 +143,7 @@ thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 	if (s == NULL)
 		return ENOMEM;
-	*s = (struct start){ owner, run, arg };
+	*s = (struct start){ me.owner, run, arg };
 	int rc = pthread_create(thread, NULL, begin, s);
 	if (rc != 0)
 		free(s);

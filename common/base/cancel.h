@@ -9,6 +9,7 @@
 #define COMMON_BASE_CANCEL_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "common/base/err.h"
@@ -39,6 +40,18 @@ void cancel_end(struct cancel *, int signal);
 int cancel_signal(void);
 /* ERR_CANCELLED "interrupted by SIGINT" when the work is to end, else 0. */
 int cancel_check(struct err *);
+
+/* A program that calls cancel_interrupt() has a handler for this signal, which does nothing; and
+ * without SA_RESTART, so that a call that waits ends with EINTR. */
+enum { CANCEL_INTERRUPTS = SIGUSR1 };
+/* Sends that signal to each thread whose work is to end, and which does not know that yet: it has
+ * not asked since.  A signal that ends a program interrupts one thread alone, and that one only
+ * when it waits already; so this is called again and again.  Who knows that it is to end does
+ * that without being disturbed. */
+void cancel_interrupt(void);
+/* cancel_interrupt() counts with the threads of thread_start(), and from now on with this one,
+ * which ends with the program. */
+void cancel_enlist(void);
 
 /* Starts a thread, as pthread_create(3) without attributes does.  The new thread works for
  * the owner of the calling thread.  Returns 0, or the errno of what failed. */

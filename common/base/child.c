@@ -410,10 +410,10 @@ read_all(int fd, const char *name, size_t most, struct buf *b, struct err *e)
 	ssize_t n;
 
 	while ((n = read(fd, piece, sizeof piece)) != 0) {
-		if (n < 0 && errno == EINTR && cancel_check(e) == 0)
+		if (n < 0 && errno == EINTR && cancel_signal() == 0)
 			continue;
 		if (n < 0)
-			return errno == EINTR ? -1 : err_os(e, "%s", name);
+			return err_os(e, "%s", name);
 		if ((size_t)n > most - b->len)
 			return err_set(e, ERR_FORMAT, "%s: prints too much", name);
 		buf_bytes(b, piece, (size_t)n);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cancel.h"
+
 static int __attribute__((format(printf, 4, 0)))
 err_vset(struct err *e, enum err_kind kind, int os, const char *fmt, va_list ap)
 {
@@ -53,6 +55,8 @@ err_os(struct err *e, const char *fmt, ...)
 	int os = errno;
 	va_list ap;
 
+	if (os == EINTR && cancel_check(e) != 0)
+		return -1;
 	va_start(ap, fmt);
 	err_vset(e, ERR_IO, os, fmt, ap);
 	va_end(ap);

@@ -36,7 +36,8 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
  * program then also prints what the command line should look like. */
 int err_misuse(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* err_set() for ERR_IO, with errno and its text appended. */
+/* err_set() for ERR_IO, with errno and its text appended.  Where a signal has ended the call, and
+ * the work, it is what cancel_check() says. */
 int err_os(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* ERR_NOMEM: there is no memory for `what`.  Returns -1. */
 int err_nomem(struct err *e, const char *what);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/readable.h"
 #include "common/base/whole.h"
 
@@ -34,7 +35,7 @@ read_all(int fd, const char *path, char *buf, size_t *n, struct err *e)
 
 	*n = 0;
 	while ((got = read(fd, buf + *n, KEYFILE_BYTES_MAX + 1 - *n)) != 0) {
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && errno == EINTR && cancel_signal() == 0)
 			continue;
 		if (got < 0)
 			return err_os(e, "%s", path);

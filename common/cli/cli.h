@@ -71,6 +71,9 @@ struct cli_program {
 	const char *port;
 	/* The program ends a few seconds after a signal even when it hangs: cli_guard.h. */
 	bool guarded;
+	/* The program gives up rights (rights.h), which threads that it has already would keep: it
+	 * calls cli_guard_start() afterwards. */
+	bool gives_up_rights;
 	/* The program ignores SIGHUP: a server does not end with the terminal that it was
 	 * started from. */
 	bool ignores_hangup;

@@ -1,6 +1,6 @@
-/* cli_guard.c: a thread that ends the program when a signal has come and the program does
- * not end by itself.  cli_main() starts it, the signal handler wakes it, and programs tell
- * it what must be tidied before the program may end (cli_guard_set()). */
+/* cli_guard.c: a thread that, when a signal has come, interrupts the calls that others wait in,
+ * and ends a program that does not end by itself.  cli_main() starts it, the signal handler wakes
+ * it, and programs tell it what must be tidied before the program may end (cli_guard_set()). */
 #include "common/cli/cli_guard.h"
 
 #include <errno.h>
@@ -28,12 +28,15 @@ enum {
 	 * arrives twice.  A signal that comes within this time of the first one is taken for
 	 * the same signal. */
 	SAME_US = 500000,
+	/* Between two interruptions of those who do not know of the signal. */
+	INTERRUPT_US = 200000,
 };
 
 static struct {
 	sem_t signals; /* one for each signal that has come */
-	bool on;       /* the thread runs */
+	bool on;       /* they can be counted */
 	const char *program;
+	bool ends;            /* the program, when it does not end by itself */
 	int report_fd;        /* -1: no JSON is wanted */
 	pthread_mutex_t lock; /* of tidy and arg */
 	const char *(*tidy)(void *arg);
@@ -47,15 +50,29 @@ wait_for_signal(void)
 		;
 }
 
-/* Wait until the time of grace is over, or until there is another signal. */
+/* Wait until that time, and interrupt meanwhile.  True: there is another signal. */
+static bool
+interrupt_until(uint64_t until_us)
+{
+	for (uint64_t now; (now = clock_us()) < until_us;) {
+		uint64_t next = now + INTERRUPT_US;
+		cancel_interrupt();
+		if (timed_take(&guard.signals, next < until_us ? next : until_us))
+			return true;
+	}
+	return false;
+}
+
+/* Interrupt until the time of grace is over, or until there is another signal; or as long as
+ * the program runs. */
 static void
-wait_for_grace(void)
+interrupt(void)
 {
 	uint64_t now = clock_us();
 
-	while (timed_take(&guard.signals, now + SAME_US))
+	while (interrupt_until(guard.ends ? now + SAME_US : UINT64_MAX))
 		;
-	timed_take(&guard.signals, now + GRACE_US);
+	interrupt_until(now + GRACE_US);
 }
 
 static void
@@ -87,7 +104,7 @@ guard_main(void *arg)
 	/* This thread was started before cli_catch_signals() set the owner of the work. */
 	cancel_work_for(cli_cancel());
 	wait_for_signal();
-	wait_for_grace();
+	interrupt();
 	pthread_mutex_lock(&guard.lock); /* never unlocked: tidy() cannot be changed any more */
 	if (guard.tidy != NULL)
 		left = guard.tidy(guard.arg);
@@ -108,22 +125,28 @@ guard_main(void *arg)
 }
 
 void
-cli_guard_start(const char *program, int report_fd)
+cli_guard_prepare(const char *program, bool ends, int report_fd)
+{
+	guard.program = program;
+	guard.ends = ends;
+	guard.report_fd = report_fd;
+	guard.on = sem_init(&guard.signals, 0, 0) == 0;
+}
+
+void
+cli_guard_start(void)
 {
 	pthread_t thread;
 	sigset_t all, before;
 
-	guard.program = program;
-	guard.report_fd = report_fd;
-	if (sem_init(&guard.signals, 0, 0) != 0)
+	if (!guard.on)
 		return;
 	/* The guard's thread inherits this mask, so other threads get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	guard.on = pthread_create(&thread, NULL, guard_main, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (guard.on)
+	if (pthread_create(&thread, NULL, guard_main, NULL) == 0)
 		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void

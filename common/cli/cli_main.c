@@ -110,14 +110,16 @@ cli_main(const struct cli_program *prog, int argc, char **argv, void *opts,
 	if (parsed != CLI_EXIT)
 		report = report_to(prog, opts, argv + at, argc - at);
 	if (parsed == CLI_GO) {
-		if (prog->guarded)
-			cli_guard_start(
-			    prog->name, report != NULL ? fileno(report) : -1);
+		cli_guard_prepare(
+		    prog->name, prog->guarded, report != NULL ? fileno(report) : -1);
+		if (!prog->gives_up_rights)
+			cli_guard_start();
 		cli_catch_signals(!prog->ignores_hangup);
 		status = run(opts, argv + at, argc - at, &e);
 		say_line_clear(); /* of what has failed amid it */
 		if (status < 0)
 			add_left(prog, opts, argv + at, argc - at, &e);
+		cancel_work_for(NULL); /* what is still said is not interrupted */
 	}
 	if (parsed == CLI_ERROR || status < 0) {
 		add_port(prog, &e);

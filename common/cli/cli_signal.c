@@ -19,6 +19,12 @@ on_signal(int sig)
 	errno = was;
 }
 
+static void
+on_interrupt(int sig)
+{
+	(void)sig;
+}
+
 struct cancel *
 cli_cancel(void)
 {
@@ -30,8 +36,11 @@ cli_catch_signals(bool hangup)
 {
 	static const int signals[] = { SIGINT, SIGTERM };
 	/* Without SA_RESTART, calls that wait end with EINTR. */
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_handler = on_interrupt };
 
+	sigaction(CANCEL_INTERRUPTS, &sa, NULL);
+	cancel_enlist();
+	sa.sa_handler = on_signal;
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
 		sigaction(signals[i], &sa, NULL);
 	sa.sa_handler = hangup ? on_signal : SIG_IGN;

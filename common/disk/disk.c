@@ -196,8 +196,6 @@ goes_on(const struct disk *d)
 static int
 fail_os(const struct disk *d, const char *doing, uint64_t off, struct err *e)
 {
-	if (errno == EINTR && cancel_check(e) != 0)
-		return -1;
 	return err_os(e, "%s: %s %s", d->name, doing, where(d, off).text);
 }
 

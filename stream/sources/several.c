@@ -108,6 +108,7 @@ run_try(void *arg)
 	int rc = bytes != NULL ? source_read(&s->members[t.member].source, t.race->chunk,
 				     &t.race->need, bytes, &e)
 	                       : err_nomem(&e, "a chunk");
+	cancel_work_for(NULL); /* *s may end with the last try */
 	pthread_mutex_lock(&s->lock);
 	end_try(t.race, t.member, rc, bytes, &e);
 	pthread_mutex_unlock(&s->lock);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Told to end while a pipe or the disk does not answer: imageunzip and frisbee end within
-# seconds, with a sentence and status 1; the state is kept, what was new is gone.
+# seconds, with a sentence and status 1; the state is kept, what was new is gone.  And all programs
+# end when the signal comes just before a call that waits.
 . "$(dirname "$0")/lib.sh"
 shim=${B:-$TOP/build/plain}/tests/preload/faulty.so
 jump=${B:-$TOP/build/plain}/tests/preload/clockjump.so
@@ -99,6 +100,20 @@ done
 beside discard_stalls
 beside new_file_stalls
 for state in state target; do beside state_is_kept $state; done
+
+# A signal comes to a thread just before a call that waits for ever: the thread is interrupted later.
+interrupted() {	# FIFO COMMAND...: it reads what nobody writes; the pipe's name begins so
+	mkfifo "$T/fifo"; exec sleep 1000 > "$T/fifo" & helper
+	(exec env FAULT="read:1:signal:$1" FAULT_FIRED="$T/fired" LD_PRELOAD="$shim" "${@:2}" < "$T/fifo" 2> "$T/stderr") & pid=$!
+	soon has_ended $pid || kill -KILL $pid
+	wait $pid; local rc=$?
+	check "a signal just before a call that waits, ${*:2}: exit $rc" [ $rc = 1 ]
+	check "it has come" fired
+	check "and is named: $(cat "$T/stderr")" grep -q "interrupted by SIGINT" "$T/stderr"
+}
+printf '#!/bin/sh\nexec sleep 1000\n' > "$T/silent"; chmod +x "$T/silent"
+beside interrupted "pipe:" "$BIN/dsync" --rsh="$T/silent" --since="scan:$T/none" init "$T/src" host:copy
+beside interrupted "$T/case" "$BIN/imagezip" -q --encrypt /dev/stdin "$T/src" "$T/none.ndz"
 
 # frisbee
 "$BIN/frisbeed" --unicast -m 127.0.0.1 -p 0 -A "$T/where" -T 600 -W 400M "$IMG" \

@@ -15,6 +15,7 @@
  *	lost	the N-th and all that follow are
  *	kill	the program ends there, as by kill -9
  *	stall	the N-th never returns
+ *	signal	SIGINT comes just before the N-th, which is done then
  *	torn	a pwrite does half of it, in whole sectors, before that
  *	power	of what was written to the file PATH and not flushed, half is undone,
  *		piece by piece by lot (FAULT_SEED), and the program ends; with change
@@ -181,9 +182,12 @@ fails(const char *op, int fd, long len, long at, long *rc)
 		remember(op, fault + path_at, at, len);
 	if (call < n ||
 	    (call > n && (strcmp(kind, "eio") == 0 || strcmp(kind, "astray") == 0 ||
-			     strcmp(kind, "stall") == 0 || strcmp(kind, "quota") == 0)))
+			     strcmp(kind, "stall") == 0 || strcmp(kind, "quota") == 0 ||
+			     strcmp(kind, "signal") == 0)))
 		return false;
 	note_fired();
+	if (strcmp(kind, "signal") == 0)
+		return raise(SIGINT), false;
 	if (strcmp(kind, "power") == 0)
 		cut_power(fault + path_at);
 	while (strcmp(kind, "stall") == 0)
