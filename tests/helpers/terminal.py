@@ -6,6 +6,7 @@ file KEPT: what stays is the same everywhere, and what stands there for a while 
 and is removed.  On a terminal of 40 columns lines are cut."""
 import fcntl, os, pty, re, signal, struct, subprocess, sys, termios, threading, time
 import kept
+from screen import Screen
 
 BIN, FOLDER, KEPT = sys.argv[1:4]
 ONLY = sys.argv[4:]
@@ -34,52 +35,6 @@ def until(what, question):
         if time.monotonic() > end:
             raise TimeoutError(what)
         time.sleep(0.02)
-
-
-class Screen:
-    """What a program draws.  Lines are as long as they are: those that are drawn anew have to be shorter than the terminal."""
-    def __init__(self):
-        self.rows, self.x, self.y, self.passed, self.strange = [""], 0, 0, [], []
-
-    def leave(self, y):
-        """Row y is about to be drawn over, or erased."""
-        if self.rows[y].strip():
-            self.passed.append(self.rows[y])
-
-    def put(self, c):
-        row = self.rows[self.y]
-        if self.x == 0:
-            self.leave(self.y)
-        self.rows[self.y] = row[:self.x].ljust(self.x) + c + row[self.x + 1:]
-        self.x += 1
-
-    def obey(self, count, letter):
-        if letter == "A":
-            self.y = max(0, self.y - int(count or 1))
-        elif letter == "K" and not count:
-            if self.x == 0:
-                self.leave(self.y)
-            self.rows[self.y] = self.rows[self.y][:self.x]
-        elif letter == "J" and not count and self.x == 0:
-            for y in range(self.y, len(self.rows)):
-                self.leave(y)
-            self.rows[self.y:] = [""]
-        else:
-            self.strange.append("\\e[" + count + letter)
-
-    def feed(self, text):
-        for m in re.finditer(r"\x1b\[([0-9;?]*)([A-Za-z])|.", text, re.S):
-            if m[2]:
-                self.obey(m[1], m[2])
-            elif m[0] == "\r":
-                self.x = 0
-            elif m[0] == "\n":
-                self.x, self.y = 0, self.y + 1
-                self.rows += [""] * (self.y + 1 - len(self.rows))
-            elif m[0] < " ":
-                self.strange.append(repr(m[0]))
-            else:
-                self.put(m[0])
 
 
 class Running:
@@ -177,7 +132,7 @@ class Look:
             if self.columns and self.columns >= 80 and not any(re.fullmatch(f, line) for f in FORMS):
                 fail(where + f"a line that is drawn anew has another form: {line!r}")
         if not self.columns or self.columns >= 80:
-            self.compare(where, part, [l for l in screen.rows if l.strip()], screen.passed)
+            self.compare(where, part, screen.stays(), screen.passed)
         elif not screen.passed:
             fail(where + "nothing is drawn")
 
