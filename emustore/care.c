@@ -97,6 +97,18 @@ access_for_care(const struct options *o)
 	return STORE_WRITE | STORE_ANEW | (o->wait ? STORE_WAIT : 0u);
 }
 
+static int
+collect(struct store *s, const struct options *o, struct gc_stats *t, struct err *e)
+{
+	struct progress bar;
+	const struct gc_watch watch = { .progress = progress_of, .arg = &bar };
+
+	progress_begin(&bar, "emustore", 0, -1, o->quiet || o->json);
+	int rc = gc_run(s, o->all ? 0 : GC_DEAD_PERCENT, &watch, t, e);
+	progress_end(&bar, 0);
+	return rc;
+}
+
 int
 command_gc(const struct options *o, char **operands, int n, struct err *e)
 {
@@ -107,7 +119,7 @@ command_gc(const struct options *o, char **operands, int n, struct err *e)
 	(void)operands, (void)n;
 	if (emustore_open_for(&s, o, access_for_care(o), e) != 0)
 		return -1;
-	int rc = gc_run(&s, o->all ? 0 : GC_DEAD_PERCENT, &t, e);
+	int rc = collect(&s, o, &t, e);
 	store_close(&s);
 	if (rc != 0)
 		return rc;

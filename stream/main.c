@@ -11,6 +11,7 @@
 #include "common/base/cancel.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "common/disk/ptable.h"
 #include "common/image/format/marker.h"
 #include "stream/attach/attach.h"
@@ -286,6 +287,40 @@ check_disk(const char *disk, struct err *e)
 	    disk);
 }
 
+/* What is still absent when a disk is attached is filled meanwhile. */
+struct filling {
+	struct progress bar;
+	uint64_t had_bytes;
+	bool begun;
+};
+
+static void
+on_fill(void *arg, uint64_t done, uint64_t total)
+{
+	struct filling *f = arg;
+
+	if (!f->begun)
+		f->had_bytes = done;
+	f->begun = true;
+	if (done < total)
+		progress_of(&f->bar, done - f->had_bytes, total - f->had_bytes);
+	else
+		progress_end(&f->bar, done);
+}
+
+static int
+stay_filling(const struct opts *o, struct attach_config *c, struct err *e)
+{
+	struct filling f = { .begun = false };
+
+	progress_begin(&f.bar, "streamdisk", 0, -1, o->quiet || o->json || o->stream.no_fill);
+	c->progress = f.bar.shown ? on_fill : NULL;
+	c->progress_arg = &f;
+	int rc = stay_attached(o, c, e);
+	progress_end(&f.bar, 0);
+	return rc;
+}
+
 /* SOURCE DISK [TARGET]: the disk becomes what the image holds, and can be used meanwhile. */
 static int
 stream_to(const struct opts *o, const char *disk, const char *target, struct err *e)
@@ -310,7 +345,7 @@ stream_to(const struct opts *o, const char *disk, const char *target, struct err
 		return -1;
 	if (target == NULL)
 		c.target = o->socket;
-	return stay_attached(o, &c, e);
+	return stay_filling(o, &c, e);
 }
 
 /* Make the boot image of an image that is no folder. */

@@ -114,6 +114,25 @@ has_work(const struct follow *f, const struct follow_part *p)
 }
 
 static void
+tell_begin(const struct follow *f, const struct follow_part *p)
+{
+	char text[FOLLOW_TEXT_CAP], was[32], is[32], where[40] = "";
+	const struct resize *r = &p->fs;
+
+	if (f->begins == NULL)
+		return;
+	if (p->number != 0)
+		snprintf(where, sizeof where, "partition %u: ", p->number);
+	if (r->is_bytes > r->was_bytes)
+		snprintf(text, sizeof text, "%s%s grows from %s to %s", where, r->type,
+		    human_bytes(r->was_bytes, was, sizeof was),
+		    human_bytes(r->is_bytes, is, sizeof is));
+	else
+		snprintf(text, sizeof text, "%sits volume grows", where);
+	f->begins(f->arg, text);
+}
+
+static void
 grow_one(const struct follow *f, struct follow_part *p)
 {
 	struct growing g = { .f = f, .p = p };
@@ -121,6 +140,9 @@ grow_one(const struct follow *f, struct follow_part *p)
 	p->why = (struct err){ .kind = ERR_NONE };
 	int rc = look_at(f, p, &p->why);
 	bool work = rc == 0 && has_work(f, p);
+
+	if (work)
+		tell_begin(f, p);
 	p->fs.is_bytes = p->fs.was_bytes; /* what it becomes is read when it was done */
 	if (work) {
 		rc = place_with(f->disk, p->sectors, f->installs, act_grow, &g, &p->why);

@@ -56,6 +56,8 @@ struct follow {
 	 * older table of the disk, a signal ends tools, too, and what looks like two
 	 * filesystems is left alone. */
 	bool installs;
+	/* What is to be done in a partition, before it begins; NULL: nobody is told. */
+	void (*begins)(void *arg, const char *what);
 	/* A sentence about each partition, when it is done; NULL: nobody is told. */
 	void (*say)(void *arg, const char *sentence);
 	void *arg;

@@ -23,6 +23,7 @@ struct work {
 	struct disk *target;
 	struct stream_in *in;
 	uint64_t at; /* bytes of the stream received into the journal */
+	uint64_t done, total; /* bytes of the device; total 0: unknown */
 };
 
 static void
@@ -137,6 +138,14 @@ check_same(struct work *w, const struct stream_head *h, enum gate_says *says, st
 	return holds < 0 ? -1 : 0;
 }
 
+static void
+tell(struct work *w, const struct stream_record *r)
+{
+	w->done += r->bytes.len;
+	if (w->cfg->progress != NULL)
+		w->cfg->progress(w->cfg->progress_arg, w->done, w->total);
+}
+
 /* Apply all records of w->in to the target. */
 static int
 apply_all(struct work *w, struct err *e)
@@ -151,6 +160,8 @@ apply_all(struct work *w, struct err *e)
 		rc = stream_in_next(w->in, &r, e);
 		if (rc == 1 && apply_record(a, &r, e) != 0)
 			rc = -1;
+		if (rc == 1)
+			tell(w, &r);
 	}
 	if (rc == 0)
 		rc = apply_finish(a, e);
@@ -224,14 +235,15 @@ receive(struct work *w, struct merge_report *r, struct err *e)
 	if (inflow_new(&in, w->journal, e) != 0)
 		return -1;
 	stream_in_copy(w->in, to_journal, in);
-	do
-		rc = stream_in_next(w->in, &record, e);
-	while (rc == 1);
+	while ((rc = stream_in_next(w->in, &record, e)) == 1)
+		tell(w, &record);
 	if (rc == 0)
 		rc = inflow_end(in, e);
 	w->at = inflow_bytes(in);
 	inflow_free(in);
 	r->end = *stream_in_end(w->in);
+	w->done = 0; /* what is told now is what is written */
+	w->total = r->end.totals.data_bytes + r->end.totals.zero_bytes;
 	return rc;
 }
 

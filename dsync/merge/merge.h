@@ -24,6 +24,10 @@ struct merge_config {
 	bool force;      /* merge whatever the target holds, also when it is in use */
 	bool no_verify;  /* do not read back what was written */
 	bool discard;    /* also discard ranges of zeros, so that the device may free them */
+	/* How many bytes of the device were received, or of so many (0: unknown) written; NULL:
+	 * nobody is told. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
 };
 
 struct merge_report {

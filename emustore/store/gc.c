@@ -40,6 +40,8 @@ struct collecting {
 	struct store *s;
 	struct gc_stats *stats;
 	unsigned dead_percent;
+	const struct gc_watch *watch;
+	uint64_t copied_bytes, copy_bytes; /* of those that are copied, in all */
 	uint8_t *used; /* a bit for each fragment's number; owned */
 	struct pack_use *v; /* ascending by number, until they are sorted by use */
 	size_t n, cap;
@@ -197,6 +199,8 @@ judge_all(struct collecting *g)
 		small += is_small(g, &g->v[i]);
 	for (size_t i = 0; i < g->n; i++)
 		judge(g, &g->v[i], small >= many);
+	for (size_t i = 0; i < g->n; i++)
+		g->copy_bytes += g->v[i].copy ? g->v[i].live_bytes : 0;
 }
 
 /* Packs of which the least has to be copied come first. */
@@ -336,6 +340,14 @@ let_go(struct collecting *g, size_t from, size_t to, struct err *e)
 	return rc;
 }
 
+static void
+tell(struct collecting *g, uint64_t bytes)
+{
+	g->copied_bytes += bytes;
+	if (g->watch->progress != NULL)
+		g->watch->progress(g->watch->arg, g->copied_bytes, g->copy_bytes);
+}
+
 static int
 copy_group(struct collecting *g, size_t from, size_t to, struct err *e)
 {
@@ -346,8 +358,8 @@ copy_group(struct collecting *g, size_t from, size_t to, struct err *e)
 		any = any || g->v[i].copy;
 	int rc = any ? writer_new(&w, g->s, e) : 0;
 	for (size_t i = from; i < to && rc == 0; i++)
-		if (g->v[i].copy)
-			rc = copy_live(g, w, &g->v[i], e);
+		if (g->v[i].copy && (rc = copy_live(g, w, &g->v[i], e)) == 0)
+			tell(g, g->v[i].live_bytes);
 	if (any && rc == 0)
 		rc = writer_commit(w, e);
 	writer_free(w);
@@ -518,9 +530,12 @@ collect(struct collecting *g, struct err *e)
 }
 
 int
-gc_run(struct store *s, unsigned dead_percent, struct gc_stats *stats, struct err *e)
+gc_run(struct store *s, unsigned dead_percent, const struct gc_watch *watch,
+    struct gc_stats *stats, struct err *e)
 {
-	struct collecting g = { .s = s, .stats = stats, .dead_percent = dead_percent };
+	struct collecting g = {
+		.s = s, .watch = watch, .stats = stats, .dead_percent = dead_percent
+	};
 	int rc = collect(&g, e);
 
 	if (rc == 0 && g.refused > 0) {

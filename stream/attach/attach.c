@@ -29,6 +29,7 @@
 #include "common/base/timed.h"
 #include "stream/attach/others.h"
 #include "stream/nbd/nbd.h"
+#include "stream/switch/whole.h"
 
 enum {
 	PATH_BYTES = 200, /* of a path in the folder; a socket's has 107 at most */
@@ -44,6 +45,8 @@ struct attach {
 	char folder[100]; /* temporary, with the files of the next two lines */
 	char socket[PATH_BYTES], server_pid[PATH_BYTES], fuse_pid[PATH_BYTES];
 	char fuse[PATH_BYTES], fuse_disk[PATH_BYTES];
+	char status[PATH_BYTES]; /* the socket of the plugin's status, when nobody has named one */
+	bool whole; /* the disk that is streamed to, as the plugin has said */
 	char *where; /* the file or folder that shows the disk; owned */
 	struct child *server, *fuse_server;
 	struct others *others; /* NULL: there are none, or none any more */
@@ -86,6 +89,7 @@ make_folder(struct attach *t, struct err *e)
 	snprintf(t->fuse_pid, sizeof t->fuse_pid, "%s/nbdfuse.pid", t->folder);
 	snprintf(t->fuse, sizeof t->fuse, "%s/fuse", t->folder);
 	snprintf(t->fuse_disk, sizeof t->fuse_disk, "%s/fuse/disk", t->folder);
+	snprintf(t->status, sizeof t->status, "%s/status", t->folder);
 	return 0;
 }
 
@@ -97,6 +101,7 @@ remove_folder(struct attach *t)
 	if (t->owns_socket)
 		unlink(t->socket);
 	unlink(t->server_pid);
+	unlink(t->status);
 	unlink(t->fuse_pid);
 	rmdir(t->fuse);
 	rmdir(t->folder);
@@ -197,14 +202,23 @@ is_streaming(const struct attach *t)
 	return t->c->stream.disk != NULL;
 }
 
+/* The socket of the plugin's status; NULL: nobody asks there. */
+static const char *
+status_socket(const struct attach *t)
+{
+	return t->c->stream.status != NULL ? t->c->stream.status
+	       : t->c->progress != NULL  ? t->status
+	                                  : NULL;
+}
+
 static void
-add_stream(struct args *a, const struct attach_stream *s)
+add_stream(struct args *a, const struct attach_stream *s, const char *status)
 {
 	args_addf(a, "disk=%s", s->disk);
 	if (s->table != NULL)
 		args_addf(a, "table=%s", s->table);
-	if (s->status != NULL)
-		args_addf(a, "status=%s", s->status);
+	if (status != NULL)
+		args_addf(a, "status=%s", status);
 	if (s->order != NULL)
 		args_addf(a, "order=%s", s->order);
 	if (s->record != NULL)
@@ -246,7 +260,7 @@ start_server(struct attach *t, struct err *e)
 	args_add(&a, plugin);
 	add_images(&a, c);
 	if (is_streaming(t))
-		add_stream(&a, &c->stream);
+		add_stream(&a, &c->stream, status_socket(t));
 	if (c->part.len != 0) {
 		args_addf(&a, "offset=%" PRIu64, c->part.off * SECTOR_BYTES);
 		args_addf(&a, "range=%" PRIu64, c->part.len * SECTOR_BYTES);
@@ -437,11 +451,25 @@ look_at_others(struct attach *t)
 		t->c->tell(text);
 }
 
+/* A plugin that does not answer has no progress; whether it runs is seen elsewhere. */
+static void
+look_at_fill(struct attach *t)
+{
+	uint64_t present, stored;
+	struct err ignored;
+
+	if (t->c->progress == NULL || !is_streaming(t) || t->whole)
+		return;
+	if (whole_ask_bytes(status_socket(t), &t->whole, &present, &stored, &ignored) == 0)
+		t->c->progress(t->c->progress_arg, present, stored);
+}
+
 int
 attach_wait(struct attach *t, struct err *e)
 {
 	while (cancel_signal() == 0) {
 		look_at_others(t);
+		look_at_fill(t);
 		if (!child_runs_for(t->server, LOOK_US))
 			return child_result(t->server, e) == 0
 			           ? err_set(e, ERR_IO, "nbdkit has ended")

@@ -48,6 +48,10 @@ struct attach_config {
 	const char *options; /* ATTACH_MOUNT: further options of mount(8); NULL: none */
 	/* Called with what nbdkit prints while it serves, from another thread. */
 	void (*tell)(const char *sentence);
+	/* A disk that is streamed to: how many bytes of those that the image stores are on it; called
+	 * by attach_wait() until it is complete.  NULL: nobody is told. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
 };
 
 struct attach;

@@ -1,8 +1,10 @@
 /* whole.c: reads the status of the disk that the plugin fills.  streamswitch calls this, in its
- * one thread. */
+ * one thread, and attach.c in streamdisk's first. */
 #include "stream/switch/whole.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -18,17 +20,33 @@ enum {
 	ANSWER_S = 10,         /* after which a plugin that does not answer counts as ended */
 };
 
+/* What stands behind the name of a member; NULL: the document has none of that name. */
+static const char *
+value_of(const char *document, const char *member)
+{
+	char name[40];
+	int n = snprintf(name, sizeof name, "\"%s\"", member);
+	const char *p = strstr(document, name);
+
+	return p != NULL ? p + n + strspn(p + n, ": \t\n") : NULL;
+}
+
 int
 whole_read(const char *document)
 {
-	static const char member[] = "\"complete\"";
-	const char *p = strstr(document, member);
+	const char *p = value_of(document, "complete");
 
 	if (p == NULL)
 		return -1;
-	p += strlen(member);
-	p += strspn(p, ": \t\n");
 	return strncmp(p, "true", 4) == 0 ? 1 : strncmp(p, "false", 5) == 0 ? 0 : -1;
+}
+
+uint64_t
+whole_read_number(const char *document, const char *member)
+{
+	const char *p = value_of(document, member);
+
+	return p != NULL ? strtoull(p, NULL, 10) : 0;
 }
 
 /* Read until the other side closes the connection. */
@@ -50,10 +68,9 @@ read_document(int fd, char out[DOCUMENT_BYTES], const char *path, struct err *e)
 	return 0;
 }
 
-int
-whole_ask(const char *path, bool *whole, struct err *e)
+static int
+ask(const char *path, char document[DOCUMENT_BYTES], bool *whole, struct err *e)
 {
-	char document[DOCUMENT_BYTES];
 	const struct timeval most = { .tv_sec = ANSWER_S };
 	int fd = local_connect(path, e);
 
@@ -68,6 +85,27 @@ whole_ask(const char *path, bool *whole, struct err *e)
 	*whole = answer == 1;
 	return answer >= 0 ? 0
 	                   : err_set(e, ERR_FORMAT, "%s: the answer is no status of a disk", path);
+}
+
+int
+whole_ask(const char *path, bool *whole, struct err *e)
+{
+	char document[DOCUMENT_BYTES];
+
+	return ask(path, document, whole, e);
+}
+
+int
+whole_ask_bytes(
+    const char *path, bool *whole, uint64_t *present, uint64_t *stored, struct err *e)
+{
+	char document[DOCUMENT_BYTES];
+
+	if (ask(path, document, whole, e) != 0)
+		return -1;
+	*present = whole_read_number(document, "present_bytes");
+	*stored = whole_read_number(document, "stored_bytes");
+	return 0;
 }
 
 int

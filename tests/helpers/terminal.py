@@ -12,9 +12,10 @@ BIN, FOLDER, KEPT = sys.argv[1:4]
 ONLY = sys.argv[4:]
 PATIENCE_S = 120
 SHORT = "linger=0.2,neighbour=0.05,statistics=0.1,absent=0.2,hold=0.1"
-# The form of a progress line in bytes, of swapin's, and of the rows of frisbeed's table.
+# The form of a progress line in bytes, of growfs' step, of swapin's, and of the rows of frisbeed's table.
 FORMS = (r"[a-z]+: [ \d]{2}\d %  \d[\d.]* [kMGT]?B, \d[\d.]* [kMGT]?B/s, (\d+:)?\d+:\d\d left",
          r"[a-z]+: \d[\d.]* [kMGT]?B, \d[\d.]* [kMGT]?B/s",
+         r"growfs: [a-z0-9]+ grows from \d[\d.]* [kMGT]?B to \d[\d.]* [kMGT]?B",
          r"swapin: [ \d]{2}\d %  \d+ of \d+ nodes done, \d+\.\d Mbit/s(, (\d+:)?\d+:\d\d left)?",
          r"\S+  \S+  \d+\.\d Mbit/s  clients \d+  .*", r" {4}\S+ .*")
 # What else the table says of a client that loads, on a machine that is slow.
@@ -172,6 +173,8 @@ def store(v):
     v.run("emustore get", "emustore", "get", "lab", "got.ndz")
     v.run("emustore verify", "emustore", "verify", "--data")
     v.run("emustore gc", "emustore", "gc")
+    v.shell("imagezip -q -r ../other other.ndz; emustore -q put other other.ndz; emustore -q rm lab")
+    v.run("emustore gc --all", "emustore", "gc", "--all")
 
 
 def load(v):
@@ -202,7 +205,7 @@ def copy(v):
 
 def stream(v):
     v.shell("truncate -r ../disk target")
-    attached = v.begin("streamdisk", "--socket=sock", "--table=table", "../disk.ndz", "target")
+    attached = v.begin("streamdisk", "--socket=sock", "--table=table", "--rate=8M", "../disk.ndz", "target")
     attached.says("until Ctrl-C")
     attached.says("is complete")
     v.judge("streamdisk", attached.end(signal_number=signal.SIGTERM))

@@ -43,12 +43,13 @@ put_pack(uint32_t bytes)
 static int
 collect(unsigned dead_percent, int succeed)
 {
+	const struct gc_watch nobody = { .progress = NULL };
 	struct gc_stats stats = { 0 };
 	struct store s;
 
 	T_CHECK(store_open(&s, path, STORE_WRITE | STORE_ANEW, &e) == 0);
 	removals = succeed;
-	int rc = gc_run(&s, dead_percent, &stats, &e);
+	int rc = gc_run(&s, dead_percent, &nobody, &stats, &e);
 	removals = -1;
 	store_close(&s);
 	return rc;

@@ -68,6 +68,9 @@ main(void)
 	T_CHECK(whole_read("{\n  \"complete\":false\n}") == 0);
 	T_CHECK(whole_read("{\"complete\": \"true\"}") == -1);
 	T_CHECK(whole_read("") == -1);
+	T_CHECK(whole_read_number(document, "disk_bytes") == 5);
+	T_CHECK(whole_read_number(document, "bytes") == 0);
+	T_CHECK(whole_read_number(document, "complete") == 0);
 	/* The last two bytes, a brace and the NUL, say nothing. */
 	for (size_t n = 0; n < strlen(document) - 1; n++) {
 		memcpy(cut, document, n);

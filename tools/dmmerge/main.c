@@ -9,6 +9,7 @@
 #include "common/base/number.h"
 #include "common/base/say.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "common/disk/inuse.h"
 #include "tools/dmmerge/options.h"
 
@@ -149,6 +150,30 @@ merge_input(const struct options *o, struct merge_report *r, struct err *e)
 	return rc;
 }
 
+/* First the stream is received, which has no known length, and then it is written. */
+static void
+on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct progress *bar = arg;
+
+	if (total != bar->total)
+		progress_begin(bar, "dmmerge", total, -1, !bar->shown);
+	progress_at(bar, done);
+}
+
+static int
+merge(struct options *o, struct merge_report *r, struct err *e)
+{
+	struct progress bar;
+
+	progress_begin(&bar, "dmmerge", 0, -1, o->quiet || o->json);
+	o->how.progress = on_progress;
+	o->how.progress_arg = &bar;
+	int rc = o->recover ? merge_recover(&o->how, r, e) : merge_input(o, r, e);
+	progress_end(&bar, 0);
+	return rc;
+}
+
 static int
 print_digest(void *arg, const uint8_t digest[SHA256_BYTES], struct err *e)
 {
@@ -174,7 +199,7 @@ act(void *options, char **operands, int n, struct err *e)
 		return merge_digests(&o->how, o->digests, print_digest, NULL, e);
 	if (o->status)
 		return merge_look(&o->how, &r, e) == 0 ? show_state(o, &r, e) : -1;
-	int rc = o->recover ? merge_recover(&o->how, &r, e) : merge_input(o, &r, e);
+	int rc = merge(o, &r, e);
 	double seconds = (double)(clock_us() - began) / 1e6;
 	if (r.unseen)
 		say_text(stderr, "dmmerge: warning: %s\n", inuse_unseen_text(o->how.target, text));

@@ -35,7 +35,7 @@ static const struct cli_opt opts[] = {
 	{ OPT_DIGESTS, "digests", "SIZE",
 	    "print the digest of each SIZE bytes of TARGET", CLI_SIZE, AT(digests),
 	    4096, 1 << 30, NULL },
-	FLAG('q', "quiet", "print no summary", quiet),
+	FLAG('q', "quiet", "print neither progress nor a summary", quiet),
 	FLAG(OPT_JSON, "json", "print JSON", json),
 	{ 0 },
 };

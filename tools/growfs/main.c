@@ -14,6 +14,7 @@
 #include "common/cli/cli.h"
 #include "common/cli/cli_rows.h"
 #include "common/cli/failure.h"
+#include "common/cli/progress.h"
 #include "common/disk/hold.h"
 #include "common/disk/inuse.h"
 #include "common/disk/ptable.h"
@@ -116,7 +117,9 @@ list_parts(struct work *w, const struct ptable *t)
 {
 	const struct partition *last = ptable_last(t);
 
-	w->all = (struct follow){ .disk = w->disk, .parts = w->parts, .fit_lv = w->all.fit_lv };
+	w->all.disk = w->disk;
+	w->all.parts = w->parts;
+	w->all.n = 0;
 	w->last = (struct partition){ .sectors = { 0, w->disk_sectors } };
 	if (last != NULL)
 		w->last = *last;
@@ -382,6 +385,13 @@ leave_table(struct work *w, struct err *e)
 	return 0;
 }
 
+static void
+show_step(void *arg, const char *what)
+{
+	(void)arg;
+	progress_line("growfs: %s", what);
+}
+
 /* Let the last partition reach to the end of the disk, and filesystems to the ends of
  * their partitions. */
 static int
@@ -395,6 +405,7 @@ grow_all(struct work *w, struct err *e)
 	if (w->fit.done.grown != 0)
 		on->sectors.len = w->fit.done.is_sectors;
 	int rc = follow_grow(&w->all, e);
+	say_line_clear();
 	if (on->became == FOLLOW_FAILED) {
 		put_table_back(w, &on->why);
 		*e = on->why;
@@ -533,6 +544,7 @@ run(void *opts, char **operands, int n, struct err *e)
 		return err_nomem(e, "the partitions");
 	w->disk = operands[0];
 	w->all.fit_lv = o->fit_lv;
+	w->all.begins = o->quiet || o->json ? NULL : show_step;
 	int rc = grow_held(o, w, e);
 	fitting_free(&w->fit);
 	free(w);
