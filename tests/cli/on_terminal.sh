@@ -16,6 +16,8 @@ random_bytes 20M 1 > "$T/random"
 lay "$T/random" "$T/disk" $((4 << 20))
 "$BIN/imagezip" -q -r "$T/disk" "$T/img.ndz" || fail "imagezip"
 random_bytes 20M 2 > "$T/file"; "$BIN/imagezip" -q -r "$T/file" "$T/file.ndz" || fail "imagezip"
+random_bytes 20M 3 > "$T/other"; "$BIN/imagezip" -q -r "$T/other" "$T/other.ndz" || fail "imagezip"
+mkdir "$T/states"; "$BIN/dmextract" -q --state-dir="$T/states" --since="scan:$T/state" "$T/file" > "$T/stream" || fail "dmextract"
 larger() { truncate -s 60M "$T/target"; }
 # What stands on the terminal in the end is in $T/screen.
 on_terminal() { python3 "$TOP/tests/helpers/on_terminal.py" "$@" > "$T/screen" 2>&1; }
@@ -114,28 +116,58 @@ stalled() {	# SENTENCE OPTIONS...: the disk does not answer, and the guard ends 
 }
 # What comes slowly: so much of a file, and then nothing.
 slow() { (head -c "$2" "$1"; exec sleep 1000) > "$T/fifo" & ends_with_this $!; }
-piped() {	# SENTENCE COMMAND: it reads the fifo
-	local s=$1; shift
-	mkfifo "$T/fifo"; slow "$SHARED/file" 9000000
+piped() {	# SENTENCE FILE COMMAND: it reads the fifo, into which a part of the file comes
+	local s=$1 file=$2; shift 2
+	mkfifo "$T/fifo"; slow "$file" 9000000
 	typed "/s" sh -c "exec $* < $T/fifo"
 	ended "$*" "$s"
 }
 capture() {
-	piped "no image was made" "$BIN/imagezip" -r - "$T/new.ndz"
+	piped "no image was made" "$SHARED/file" "$BIN/imagezip" -r - "$T/new.ndz"
 	check "nothing is left" [ -z "$(ls "$T" | grep new)" ]
 }
 put() {
 	"$BIN/emustore" -q --store "$T/store" init || fail "init"
-	mkfifo "$T/fifo"; slow "$SHARED/file.ndz" 9000000
-	typed "/s" sh -c "exec $BIN/emustore --store $T/store put a - < $T/fifo"
-	ended "emustore put" "the image is not in the store"
+	piped "the image is not in the store" "$SHARED/file.ndz" "$BIN/emustore" --store "$T/store" put a -
 	check "nor is it" [ -z "$("$BIN/emustore" --store "$T/store" list -q | grep "^a")" ]
+}
+# SENTENCE COMMAND: what it writes to the fifo is not read after some time
+unread() {
+	local s=$1; shift
+	mkfifo "$T/fifo"; (head -c 3000000 > /dev/null; exec sleep 1000) < "$T/fifo" & ends_with_this $!
+	typed "/s" sh -c "exec $* > $T/fifo"
+	ended "$*" "$s"
 }
 get() {
 	"$BIN/emustore" -q --store "$T/store" init && "$BIN/emustore" -q --store "$T/store" put a "$SHARED/file.ndz" || fail "put"
-	mkfifo "$T/fifo"; (head -c 3000000 > /dev/null; exec sleep 1000) < "$T/fifo" & ends_with_this $!
-	typed "%" sh -c "exec $BIN/emustore --store $T/store get a - > $T/fifo"
-	ended "emustore get" "the image is incomplete"
+	unread "the image is incomplete" "$BIN/emustore" --store "$T/store" get a -
+}
+extract() {
+	mkdir "$T/states"
+	unread "the stream is not whole, and dmmerge refuses it" "$BIN/dmextract" --state-dir="$T/states" --since="scan:$T/state" "$SHARED/file"
+}
+merge() {	# SENTENCE OPTIONS...
+	local s=$1; shift
+	piped "$s" "$SHARED/stream" "$BIN/dmmerge" --journal="$T/journal" "$@" "$T/copy"
+	check "the whole stream" quietly "$BIN/dmmerge" -q --journal="$T/journal" "$@" "$T/copy" < "$SHARED/stream"
+	check "and the copy is" cmp "$SHARED/file" "$T/copy"
+}
+# A tool of the first of two filesystems has begun; it ends behind the signal.
+grow() {
+	local tool
+	tool=$(command -v resize2fs)
+	mkdir "$T/tools"
+	printf '#!/bin/sh\n[ -e "%s/begun" ] || { : > "%s/begun"; until [ -e "%s/may_end" ]; do sleep 0.05; done; }\nexec %s "$@"\n' \
+	    "$T" "$T" "$T" "$tool" > "$T/tools/resize2fs"
+	chmod +x "$T/tools/resize2fs"
+	truncate -s 40M "$T/disk"
+	printf 'label: gpt\nstart=2048, size=32768\nstart=34816, size=16384\n' | sfdisk -q "$T/disk" || fail "sfdisk"
+	truncate -s 6M "$T/fs"; mke2fs -q -F "$T/fs" || fail "mke2fs"
+	lay "$T/fs" "$T/disk" $((2048 * 512)); lay "$T/fs" "$T/disk" $((34816 * 512))
+	typed "partition 1: ext2 grows from" -w "[ -e $T/begun ]" -t ": > $T/may_end" env PATH="$T/tools:$PATH" "$BIN/growfs" "$T/disk"
+	ended growfs "what had begun is whole: the same command does the rest"
+	check "the first filesystem has grown, the second has not" [ "$("$BIN/growfs" --dry-run --json "$T/disk" | json - 'partitions[*].became' | tr '\n' ' ')" = "fills grew " ]
+	check "the same command" quietly "$BIN/growfs" "$T/disk"
 }
 copy() {	# it prints nothing before it ends, so there is no terminal that could be waited for
 	mkdir "$T/states"
@@ -162,6 +194,12 @@ beside stalled "the file, which was not complete, was removed"
 beside capture
 beside put
 beside get
+beside unread "the image is incomplete" "$BIN/imagerezip" "$T/file.ndz" -
+beside unread "the image is incomplete" "$BIN/imagedelta" "$T/file.ndz" "$T/other.ndz" -
+beside extract
+beside merge "dmmerge --status says what the target holds, and the next run finishes a merge that had begun"
+beside merge "merging the same stream again completes it" --in-place
+if [ "$(id -u)" = 0 ] && [ -e /dev/loop-control ]; then beside grow; else echo "left out here: growfs, which needs loop devices"; fi
 beside copy
 all_have_ended
 finish
