@@ -433,6 +433,16 @@ collect_wants(struct client *c, uint64_t now_us, struct wirext_map *map, uint8_t
 	return found;
 }
 
+static void
+note_wanted(struct client *c, const struct wirext_map *map)
+{
+	for (uint32_t i = 0; i < c->bufs.nfilling; i++) {
+		struct client_buffer *b = &c->bufs.at[c->bufs.filling[i]];
+		if (b->chunk - map->first < map->count && wirext_map_test(map, b->chunk))
+			client_buffer_moved(b);
+	}
+}
+
 size_t
 client_nack_say_want(struct client *c, uint64_t now_us, void *pkt)
 {
@@ -456,6 +466,7 @@ client_nack_say_want(struct client *c, uint64_t now_us, void *pkt)
 	}
 	k->want_at_us = 0;
 	want(c, &m.u.want.map);
+	note_wanted(c, &m.u.want.map);
 	client_counters_message(&c->counters);
 	return wirext_put(&m, pkt, WIRE_PACKET_MAX);
 }

@@ -358,10 +358,55 @@ test_repeated(void)
 	client_free(c);
 }
 
+/* All chunks but 1 come. */
+static void
+others_come(struct client *c, uint64_t now)
+{
+	static const uint8_t bits[1] = { 0x0d };
+	struct wirext_msg m = { .kind = WIREXT_STATE };
+	struct client_store st;
+
+	m.u.state.clients = 1;
+	m.u.state.chunks = CHUNKS;
+	m.u.state.coming = (struct wirext_map){ 0, CHUNKS, bits };
+	hears(c, now, m, &st);
+}
+
+/* A chunk of which much is lacking, the same.  When it comes again because of the WANT, from
+ * its beginning, which is here, no other WANT disturbs that. */
+static void
+test_much_is_repeated(void)
+{
+	uint64_t now = 10 * MS, begun = now;
+	struct client *c = make_client(true);
+	struct wirext_msg said;
+	bool wants = false;
+
+	for (uint32_t b = 0; b < 40; b++)
+		block(c, now, 1, b);
+	while (!wants && now < begun + 10000 * MS) {
+		block(c, now, 1, 5);
+		others_come(c, now);
+		wants = says(c, &now, 5 * MS, WIREXT_WANT, &said);
+	}
+	T_CHECK(wants);
+	T_CHECK(now >= begun + 1000 * MS);
+	T_CHECK(now < begun + CLIENT_PATIENCE_US + 100 * MS);
+	block(c, now, 0, 0);
+	wants = false;
+	for (uint32_t b = 0; b < 40; b++) {
+		block(c, now, 1, b);
+		wants |= says(c, &now, 2 * MS, WIREXT_WANT, &said);
+	}
+	T_CHECK(!wants);
+	client_free(c);
+}
+
 int
 main(void)
 {
 	test_repeated();
+	test_much_is_repeated();
 	test_spoken_for();
 	test_idle_without_an_answer();
 	test_not_silenced();
