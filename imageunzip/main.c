@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -322,23 +321,6 @@ find_plan(struct run *r, const char *target, struct err *e)
 	return rc;
 }
 
-/* Of an image that cannot be read: was the target given in its place? */
-static void
-note_swapped(const char *target, struct err *e)
-{
-	struct err ignored;
-	struct stat st;
-	struct disk *d;
-
-	if (e->kind != ERR_FORMAT || stat(target, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    disk_open(&d, target, DISK_READ, &ignored) != 0)
-		return;
-	if (kind_is_image(d, &ignored) == 1)
-		err_add(e, "%s is an image: the image comes first, and the target behind it",
-		    target);
-	disk_close(d, &ignored);
-}
-
 static int
 unzip(const struct opts *o, const char *image, const char *target, struct err *e)
 {
@@ -364,7 +346,7 @@ unzip(const struct opts *o, const char *image, const char *target, struct err *e
 	}
 	opener_free(opener);
 	if (rc != 0)
-		note_swapped(target, e);
+		kind_note_swapped(target, "target", e);
 	return rc;
 }
 

@@ -16,10 +16,12 @@ for image in v3.ndz v5.ndz zstd.ndz enc.ndz; do
 done
 check "the disk is what it was" [ "$(sha256sum < disk)" = "$sum" ]
 check "nothing is written" [ ! -e x.ndz ]
-echo "== and imageunzip"
+echo "== and imageunzip, and imagehash"
 for source in disk "$BIN/imagezip"; do
 	status 3 "$BIN/imageunzip" -q "$source" v3.ndz
-	check "it says which comes first" grep -q "; v3.ndz is an image: the image comes first" stderr
+	check "it says which comes first" grep -q "; v3.ndz is an image: the image comes first, and the target behind it" stderr
+	status 3 "$BIN/imagehash" -q "$source" v3.ndz
+	check "imagehash, too" grep -q "; v3.ndz is an image: the image comes first, and the disk behind it" stderr
 done
 check "the image is what it was" "$BIN/imagedump" -q --verify v3.ndz
 echo "== imagezip again"

@@ -235,6 +235,8 @@ compare(const struct options *o, struct err *e)
 	int rc = o->fit ? fitted_open(&fitted, &t, o->image, e) : 0;
 	if (rc == 0)
 		rc = get_signature(&s, o, &t, e);
+	if (rc != 0)
+		kind_note_swapped(o->disk, "disk", e);
 	/* Some programs write signatures without a record. */
 	if (rc == 0 && s.n == 0)
 		rc = err_set(e, ERR_REFUSED,

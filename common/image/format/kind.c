@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/image/format/format.h"
 #include "common/image/format/sig.h"
@@ -43,4 +44,20 @@ kind_is_image(struct disk *d, struct err *e)
 	if (n < 0)
 		return -1;
 	return n == sizeof bytes && ndz_looks_like_image(bytes) && is_header(bytes);
+}
+
+void
+kind_note_swapped(const char *other, const char *what, struct err *e)
+{
+	struct err ignored;
+	struct stat st;
+	struct disk *d;
+
+	if (e->kind != ERR_FORMAT || stat(other, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    disk_open(&d, other, DISK_READ, &ignored) != 0)
+		return;
+	if (kind_is_image(d, &ignored) == 1)
+		err_add(e, "%s is an image: the image comes first, and the %s behind it", other,
+		    what);
+	disk_close(d, &ignored);
 }

@@ -17,5 +17,8 @@ extern const struct output_kind kind_image, kind_signature;
  * program cannot read (encrypted, or of another version)?  1, 0, or -1 when the disk cannot
  * be read.  For a pipe it is not known: 0. */
 int kind_is_image(struct disk *, struct err *);
+/* When an image could not be read (ERR_FORMAT): add to the error that the file `other` is one, and so
+ * was given in its place.  what: what `other` should be, as "target". */
+void kind_note_swapped(const char *other, const char *what, struct err *e);
 
 #endif /* COMMON_IMAGE_FORMAT_KIND_H */
