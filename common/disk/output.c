@@ -115,9 +115,14 @@ output_report_last(const void *opts, char **operands, int n)
 const char *
 output_image_left(const void *opts, char **operands, int n)
 {
+	struct stat st;
 	(void)opts;
-	return n > 0 && strcmp(operands[n - 1], "-") == 0 ? "the image is incomplete"
-	                                                   : "no image was made";
+
+	if (n == 0)
+		return "no image was made";
+	bool is_file = stat(operands[n - 1], &st) != 0 || S_ISREG(st.st_mode);
+	return is_file && strcmp(operands[n - 1], "-") != 0 ? "no image was made"
+	                                                    : "the image is incomplete";
 }
 
 void

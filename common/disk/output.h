@@ -35,7 +35,7 @@ int output_check_input(const char *output, const char *input, struct err *);
 FILE *output_report(const char *path);
 /* output_report() for the last operand; for cli_program.report_to. */
 FILE *output_report_last(const void *opts, char **operands, int n);
-/* What is left of an image that a signal has ended, as the last operand; for cli_program.left. */
+/* What is left of an image that a signal has ended, as the last operand, of which only a file is removed; for cli_program.left. */
 const char *output_image_left(const void *opts, char **operands, int n);
 /* Remove a file that was begun and is no result.  Where the name is a link, as /dev/stdout
  * is, the link stays, and the file behind it becomes empty. */

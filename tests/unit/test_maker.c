@@ -461,6 +461,25 @@ test_check(void)
 	T_CHECK(checked(&c) == ERR_USAGE);
 }
 
+/* What is left when a signal ends a program: a file is removed; a device or a pipe stays. */
+static void
+test_left(void)
+{
+	static const char nothing[] = "no image was made", some[] = "the image is incomplete";
+	char source[] = "disk", none[] = "none", file[] = "file", out[] = "-", null[] = "/dev/null";
+	char *operands[] = { source, none };
+
+	T_CHECK(sh("touch file") == 0);
+	T_CHECK(strcmp(output_image_left(NULL, operands, 2), nothing) == 0);
+	operands[1] = file;
+	T_CHECK(strcmp(output_image_left(NULL, operands, 2), nothing) == 0);
+	operands[1] = out;
+	T_CHECK(strcmp(output_image_left(NULL, operands, 2), some) == 0);
+	operands[1] = null;
+	T_CHECK(strcmp(output_image_left(NULL, operands, 2), some) == 0);
+	T_CHECK(strcmp(output_image_left(NULL, operands, 0), nothing) == 0);
+}
+
 int
 main(void)
 {
@@ -489,5 +508,6 @@ main(void)
 	test_failures();
 	test_cancelled();
 	test_check();
+	test_left();
 	return t_done();
 }
