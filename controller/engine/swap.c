@@ -552,18 +552,18 @@ filled_of(const char *text)
 	return percent / 100.0;
 }
 
-/* "41 % of sda is read, 85000 kB/s, 120 s left": what is known of a node that is captured. */
+/* "41 % of sda is read, 85.0 MB/s, 120 s left": what is known of a node that is captured. */
 static bool
 view_of(const char *text, struct swap_view *v)
 {
-	unsigned rate_kb, left_s;
+	unsigned rate_mb, tenths, left_s;
 	const char *comma = strchr(text, ',');
 
 	*v = (struct swap_view){ .progress = filled_of(text) };
 	if (v->progress < 0 || comma == NULL ||
-	    sscanf(comma, ", %9u kB/s, %9u s left", &rate_kb, &left_s) != 2)
+	    sscanf(comma, ", %9u.%1u MB/s, %9u s left", &rate_mb, &tenths, &left_s) != 3)
 		return false;
-	v->rate_bits_per_s = rate_kb * 8000.0;
+	v->rate_bits_per_s = rate_mb * 8e6 + tenths * 8e5;
 	v->seconds_left = left_s;
 	return true;
 }

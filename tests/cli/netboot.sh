@@ -554,8 +554,8 @@ yes" "disk=sdbig; mkdir -p $SYS/block/sdbig; echo 4294967297 > $SYS/block/sdbig/
 try; disk=sda; (options() { echo; }; echo frisbee.options=--encrypt,k > $RUN/answers; try); rm -f $RUN/answers; try"
 rm -rf "$SYS/block/sdbig"
 says "how far it is" "0 % of sda is read
-30 % of sda is read, 3000 kB/s, 23 s left
-30 % of sda is read, 1500 kB/s, 46 s left" "disk=sda; began=5; uptime_s() { cat $T/now; }
+30 % of sda is read, 3.0 MB/s, 23 s left
+30 % of sda is read, 1.5 MB/s, 46 s left" "disk=sda; began=5; uptime_s() { cat $T/now; }
 echo 5 > $T/now; echo 10000000 100000000 > $RUN/amount; read_so_far; echo 15 > $T/now; echo 30000000 100000000 > $RUN/amount; read_so_far
 echo 25 > $T/now; read_so_far"
 cmdline "frisbee.action=capture frisbee.capture=new frisbee.set=a@sda"

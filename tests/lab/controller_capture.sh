@@ -53,7 +53,7 @@ imagezip_is node1 "$(waits 40000)"
 swapin --capture node1 large.ndz > "$T/out" 2> "$T/err" &
 S=$!
 check "the order" soon grep -q "frisbee.action=capture frisbee.capture=new frisbee.server=10.9.0.1 frisbee.port=5100 frisbee.image=large.ndz " "$NET/boot/orders/52-54-00-00-00-01.ipxe"
-soon node_says node1 "^[1-9][0-9]* % of sda is read, [0-9]+ kB/s, [0-9]+ s left" || fail "no progress: $(cat "$T/node.json")"
+soon node_says node1 "^[1-9][0-9]* % of sda is read, [0-9]+[.][0-9] MB/s, [0-9]+ s left" || fail "no progress: $(cat "$T/node.json")"
 check "is its progress" json -1 "$T/node.json" phase=capturing 'progress>=0.01' 'progress<0.9' 'rate_bits_per_s>0' 'seconds_left>0'
 api GET /api/v1/sessions > "$T/sessions.json"
 check "and that of the session" json -1 "$T/sessions.json" 'sessions[0].progress>=0.01' 'sessions[0].capture=true' 'sessions[0].nodes.capturing=1' 'sessions[0].rate_bits_per_s>=0'
