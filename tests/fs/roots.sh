@@ -117,6 +117,12 @@ says "once" "24.00 24.00 32.00" "$(grown)"
 pvs vgchange --addtag growfs/root/4 frisbee.grows
 grow_root
 says "where a machine was reset amid it, what is to stay free is known" "32.00 16.00 32.00" "$(grown)"
+# What a growth has to keep free is believed no longer than that growth takes.
+no_lvextend='lvm() { case $1 in lvextend) echo "  refused" >&2; return 5 ;; esac; command lvm "$@"; }'
+pvs vgchange --addtag growfs/root/2 frisbee.grows
+says "a growth that fails says why" "none:   refused" "$(roots "$P $Q" "$no_lvextend; "'grow_volume frisbee.grows/root > "$RUN/quiet" || echo "none: $why"')"
+grow_root
+says "and leaves no tag: what is free later stays so" "32.00 16.00 32.00" "$(grown)"
 
 echo "== a system that has hibernated in a volume of LVM"
 mkdir "$T/whole"; cp -a "$T/usr/lib" "$T/root/etc" "$T/boot" "$T/whole"
