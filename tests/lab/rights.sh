@@ -19,6 +19,8 @@ held() {	# LOG: nothing was done
 	check "nothing was done" [ "$(grep -c "intruder: .*: done" "$1")" = 0 ]
 	check "nothing is there" [ -z "$(ls "$T/outside")" ]
 }
+# PID: its calls are filtered in each of its threads.
+filtered() { [ -z "$(grep -L "^Seccomp:[[:space:]]*2" "/proc/$1/task/"*/status 2> /dev/null)" ]; }
 
 echo "== mfrisbeed"
 cat > "$T/conf" << CONF
@@ -34,6 +36,7 @@ idle 5
 CONF
 LD_PRELOAD=$shim INTRUDER=$T/outside/x master --user nobody
 check "it is another user" [ "$(stat -c %U /proc/$MASTER)" = nobody ]
+check "no thread keeps its rights" filtered $MASTER
 check "its state was made" [ "$(stat -c %U "$T/state")" = nobody ]
 check "a load" get 1 web.ndz "$T/out"; check "its data" cmp "$T/disk" "$T/out"
 held "$T/master.log"
