@@ -70,12 +70,12 @@ client_take_end(struct client *c, uint64_t now_us, struct client_buffer *b,
 {
 	uint32_t blocks = client_chunk_blocks(c, b->chunk), n = 0;
 
-	if (b->ended || content == 0 || content >= blocks ||
+	if (content == 0 || content >= (b->end > 0 ? b->end : blocks) ||
 	    client_damage_suspects(&b->damage))
 		return false;
 	struct blockmap end = blockmap_range(content, blocks - content);
 	end = blockmap_and(end, &b->missing);
-	client_buffer_ended(b);
+	client_buffer_ends(b, content);
 	/* Parity may replace the last ones; it lies in their places then. */
 	for (uint32_t i = blockmap_next(&end, 0); i < blocks;
 	     i = blockmap_next(&end, i + 1)) {

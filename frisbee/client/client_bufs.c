@@ -211,9 +211,9 @@ client_bufs_parity(struct client_bufs *bufs, struct client_buffer *b, uint32_t g
 }
 
 void
-client_buffer_ended(struct client_buffer *b)
+client_buffer_ends(struct client_buffer *b, uint32_t end)
 {
-	b->ended = true;
+	b->end = end;
 }
 
 const struct blockmap *
@@ -333,7 +333,8 @@ forget_parity(struct client_buffer *b)
 {
 	memset(b->parity_at, 0, sizeof b->parity_at);
 	memset(b->newest, 0, sizeof b->newest);
-	b->spent = b->ended = false;
+	b->spent = false;
+	b->end = 0;
 }
 
 uint32_t

@@ -42,7 +42,7 @@ struct client_buffer {
 	    parity_at[WIRE_CHUNK_BLOCKS]; /* 1 + its index; 0: no parity lies there */
 	uint8_t newest[WIREXT_GROUPS];    /* 1 + index of the parity that came last */
 	bool spent;   /* parity that is here came again: the server has no other */
-	bool ended;   /* the blocks of its empty end are here */
+	uint32_t end; /* the blocks of its empty end are here, from this one on; 0: none */
 	uint32_t pin; /* the number of the pinned sender that its blocks came from */
 	bool mixed;   /* some came from another sender */
 	uint64_t repeats_us;  /* since when nothing came of it but what was here already, and
@@ -113,8 +113,8 @@ enum buffer_came client_bufs_block(
  * is not needed. */
 enum buffer_came client_bufs_parity(struct client_bufs *, struct client_buffer *,
     uint32_t group, uint32_t index, uint32_t pin, uint32_t *place);
-/* It is known now which blocks of its chunk are empty. */
-void client_buffer_ended(struct client_buffer *);
+/* It is known now which blocks of its chunk are empty: those from `end` on. */
+void client_buffer_ends(struct client_buffer *, uint32_t end);
 /* These blocks must be filled with zeros.  Returns a copy of the set that is valid
  * until the next call. */
 const struct blockmap *client_bufs_zeros(struct client_bufs *, const struct blockmap *);

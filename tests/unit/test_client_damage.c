@@ -154,6 +154,28 @@ test_only_blocks(void)
 	client_free(c);
 }
 
+/* Somebody has said that the empty end begins later than it does: what the server says counts,
+ * which sends no block of it. */
+static void
+test_end_is_said_anew(void)
+{
+	struct client *c = make_client(true);
+	struct wirext_msg m = { .kind = WIREXT_DATA, .u.data = { 1, 0, 1, 1000, data } };
+	uint32_t chunk = 0, buf, bytes;
+	struct client_store st;
+
+	T_CHECK(hears(c, 10 * MS, m, &st));
+	T_CHECK(st.zeros != NULL && blockmap_count(st.zeros) == WIRE_CHUNK_BLOCKS - 1000);
+	m.u.data.content = 3;
+	T_CHECK(hears(c, 20 * MS, m, &st));
+	T_CHECK(st.zeros != NULL && blockmap_count(st.zeros) == 1000 - 3);
+	T_CHECK(!hears(c, 30 * MS, m, &st));
+	for (m.u.data.first = 1; m.u.data.first < 3; m.u.data.first++)
+		T_CHECK(hears(c, 40 * MS, m, &st));
+	T_CHECK(client_take(c, &chunk, &buf, &bytes) && chunk == 1);
+	client_free(c);
+}
+
 /* In order, what is behind it has been given out: it is the next one all the same. */
 static void
 test_in_order(void)
@@ -234,6 +256,7 @@ main(void)
 	test_nothing_unasked();
 	test_only_blocks();
 	test_lost_request();
+	test_end_is_said_anew();
 	test_in_order();
 	return t_done();
 }
