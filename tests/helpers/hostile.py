@@ -5,8 +5,8 @@ It asks who serves, as "frisbee --doctor" does, until somebody answers, and then
 times a second for so long, or until SIGTERM, AS itself ("own") or with the server's address
 ("server"; needs root).
 "join" only joins and leaves.  Of a session with --group-key it reads what the server answers
-to others.  With SEED=N in the environment other lies are drawn.  Prints how many packets
-it sent."""
+to others.  With SEED=N in the environment other lies are drawn.  Prints "lies" when it
+begins, and at the end how many packets it sent."""
 import os
 import random
 import signal
@@ -182,6 +182,7 @@ tell |= {
 }
 sent, end, told = 0, time.monotonic() + seconds, []
 signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+print("lies", flush=True)
 while time.monotonic() < end and not told:
     listen_in()
     for lie in lies:
