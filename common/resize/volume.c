@@ -166,6 +166,28 @@ look_into(struct volume *v, const char *device, struct err *e)
 	return 0;
 }
 
+/* What a later run makes of it, and who wants none. */
+static int
+stays_tagged(const struct volume *v, struct err *e)
+{
+	const char *name = strchr(v->p->volume, '/') + 1;
+	int n = (int)(name - 1 - v->p->volume);
+
+	return err_add(e, "the next run goes on, as a tag says: vgchange --deltag growfs/%.100s/%s %.*s takes it away",
+	    name, v->keep, n, v->p->volume);
+}
+
+/* Nothing has grown, so no later run has to go on. */
+static int
+take_back(struct volume *v, struct err *e)
+{
+	struct err ignored;
+
+	if (!v->tagged && do_script(v, untag_script, &ignored) == 0)
+		return -1;
+	return stays_tagged(v, e);
+}
+
 /* The physical volume, the volume and its filesystem, in this order. */
 static int
 grow_all(struct volume *v, struct err *e)
@@ -178,11 +200,16 @@ grow_all(struct volume *v, struct err *e)
 		return -1;
 	if (p->volume_note[0] != '\0')
 		return resize_grow(v->path, &p->fs, e);
-	if ((!v->tagged && do_script(v, tag_script, e) != 0) ||
-	    resize_grow(v->path, &p->fs, e) != 0 || do_script(v, extend_script, e) != 0)
+	if (!v->tagged && do_script(v, tag_script, e) != 0)
 		return -1;
-	if (resize_grow(device, &p->volume_fs, e) != 0)
-		return err_ctx(e, "volume %s", p->volume);
+	if (resize_grow(v->path, &p->fs, e) != 0)
+		return take_back(v, e);
+	if (do_script(v, extend_script, e) != 0)
+		return stays_tagged(v, e);
+	if (resize_grow(device, &p->volume_fs, e) != 0) {
+		err_ctx(e, "volume %s", p->volume);
+		return stays_tagged(v, e);
+	}
 	return do_script(v, untag_script, e);
 }
 

@@ -31,6 +31,7 @@ case "$*" in
 lvchange*"-a y"*) come "$vol" ;;
 lvchange*"-a n"*) go "$vol" ;;
 vgchange*"-a n"*) for l in /dev/"$vol"/*; do go "${l#/dev/}"; done; rmdir "/dev/$vol" ;;
+pvresize*) [ ! -e "$DEVICES.no_pvresize" ] || exit 1; exec "$REAL_LVM" "$@" ;;
 lvextend*) [ ! -e "$DEVICES.stop" ] || exit 1; "$REAL_LVM" "$@" && go "$vol" && come "$vol" ;;
 *) exec "$REAL_LVM" "$@" ;;
 esac
@@ -117,7 +118,12 @@ echo "== interrupted between the two"
 larger; : > "$T/devices.stop"
 status 1 "$BIN/growfs" "$T/disk"; rm "$T/devices.stop"
 check "the table is not put back" grep -q "stays as long as it has become" "$T/stderr"
+check "the tag is named" grep -q "; the next run goes on, as a tag says: vgchange --deltag growfs/root/7 $VG takes it away" "$T/stderr"
 check "growfs goes on" quietly "$BIN/growfs" "$T/disk"; looked_at again 59 8
+larger; : > "$T/devices.no_pvresize"
+status 1 "$BIN/growfs" "$T/disk"; rm "$T/devices.no_pvresize"
+check "a physical volume that does not grow: the table is put back" grep -q "the partition table is what it was before" "$T/stderr"
+looked_at "and nothing is begun" 16 8
 echo "== a group of this name is on the machine"
 larger; mkdir "/dev/$VG"; before=$(sha256sum < "$T/disk")
 "$BIN/growfs" "$T/disk" > "$T/said" 2>&1
