@@ -491,6 +491,13 @@ for pid in 76 78; do
 done
 says "one that lives is waited for" "waits" "$with echo 77 > $T/killed/run/started; wait_until_whole"
 says "in the end, too" "waits" "$with echo 77 > $T/killed/run/started; end_daemon"
+# What it holds, or has left, would be in the way of another one: the machine reboots.
+cmdline frisbee.onfail=retry; : > "$PROC/mounts"
+with='eval "$(sed -n "/^fail()/,/^}/p" "$LIB/../init")"; report() { :; }; pause_after_failure() { :; }; reboot() { echo "reboot $*"; exit; };'
+says "what begins anew, where there is an /init" "say FAILED: why" "DEV=$T/dev; $with fail why"
+mkdir "$T/dev/mapper"; : > "$T/dev/mapper/frisbee-disk"
+says "not beside a disk that is streamed to" "say FAILED: why
+reboot -f" "DEV=$T/dev; $with fail why"
 
 echo "== what a machine that streams reports"
 cmdline 'frisbee.report=10.9.0.1 frisbee.image=a.ndz frisbee.source=frisbee://239.1.2.3:7 frisbee.stream=rate=1M'
