@@ -44,6 +44,7 @@ struct link {
 	bool was_lost, answered; /* answered: by the one that was started last */
 	struct limiter lost, ended; /* lines about that, and about the end of the one that was started */
 	struct process started;
+	uint64_t started_us;
 	struct watch end; /* of it */
 	int said;         /* its standard output: why it has failed */
 };
@@ -299,6 +300,7 @@ start(struct link *l, struct err *e)
 		return -1;
 	}
 	log_debug("mfrisbeed started pid=%d", (int)l->started.pid);
+	l->started_us = clock_us();
 	l->end = (struct watch){ l->started.fd, on_end, l, 0 };
 	if (loop_watch(l->loop, &l->end, EPOLLIN, e) == 0)
 		return 0;
@@ -316,6 +318,8 @@ begin_master(struct link *l, int why)
 
 	if (!own) {
 		hang_up(l, strerror(why));
+	} else if (l->started.pid != 0 && clock_us() > l->started_us + SILENT_US) {
+		hang_up(l, "it was started, and does not listen");
 	} else if (l->started.pid != 0 || start(l, &e) == 0) {
 		try_later(l);
 	} else {

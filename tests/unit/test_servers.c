@@ -2,12 +2,16 @@
  * server is asked for once, also after a restart of either; what no session wants is ended; what others
  * hold is left alone; and what is refused, of another version, or no answer, is told to the session. */
 #include "controller/sending/servers.h"
+#include "controller/sending/link.h"
 
 #include <poll.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -28,6 +32,18 @@ static int master = -1; /* its side of the connection */
 static uint64_t later_us; /* time that has passed for the controller */
 static uint32_t wanted; /* the session of which somebody wants the nodes */
 static char members[200]; /* what they are told */
+
+static uint64_t ahead_us; /* as much later it is for all clocks here */
+
+/* What clock_us() asks. */
+int
+clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int rc = (int)syscall(SYS_clock_gettime, clock, t);
+
+	t->tv_sec += (time_t)(ahead_us / 1000000);
+	return rc;
+}
 
 static struct swap_now
 now_is(void *arg)
@@ -440,6 +456,35 @@ test_damaged(void)
 	}
 }
 
+/* An mfrisbeed that was started and hangs before it listens: that is said, though it has not ended. */
+
+static char lost_why[200];
+
+static void
+on_lost(void *arg, const char *why)
+{
+	(void)arg;
+	snprintf(lost_why, sizeof lost_why, "%s", why);
+}
+
+static void
+test_does_not_listen(void)
+{
+	static const char *const hangs[] = { "sleep", "600", NULL };
+	struct link_config c = { .socket = in_scratch("nobody"), .start = hangs, .lost = on_lost };
+	struct link *l;
+
+	T_CHECK(link_open(&l, &loop, &c, &e) == 0);
+	for (int i = 0; i < 5; i++)
+		loop_once(&loop, 10);
+	T_CHECK(lost_why[0] == '\0');
+	ahead_us = 11000000; /* more than an answer takes */
+	for (uint64_t until = clock_us() + LIMIT_US; lost_why[0] == '\0' && clock_us() < until;)
+		loop_once(&loop, 10);
+	T_CHECK(strcmp(lost_why, "it was started, and does not listen") == 0);
+	link_close(l, true);
+}
+
 int
 main(void)
 {
@@ -470,6 +515,7 @@ main(void)
 	test_damaged();
 	test_hopeless();
 	servers_close(x);
+	test_does_not_listen();
 	swapdb_close(db);
 	swap_free(&w);
 	loop_close(&loop);
