@@ -150,6 +150,8 @@ begin(struct storelist *x, const char *url, struct err *e)
 {
 	struct cancel *mine = cancel_owner();
 
+	if (x->url != NULL && strcmp(x->url, url) != 0)
+		buf_free(&x->names); /* of another store */
 	free(x->url);
 	x->url = strdup(url);
 	if (x->url == NULL)

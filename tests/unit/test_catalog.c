@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emustore/store/put.h"
 #include "mfrisbeed/master/storelist.h"
+#include "tests/unit/golden.h"
 #include "tests/unit/scratch.h"
 
 static char listed[4000];
@@ -104,7 +106,44 @@ test_store(void)
 	settings_free(&s);
 }
 
-/* A store that cannot be read is asked in another thread, and the answer says so; whoever asks next asks it anew. */
+/* A store that has an image. */
+static void
+make_store(void)
+{
+	struct recipe_image about = { .name = { .name = "win", .version = 1 } };
+	struct put_config c = { .jobs = 1 };
+	struct put_stats stats;
+	struct store s;
+	struct put *p;
+	size_t len = 0;
+	uint8_t *image = golden_load("ext2", &len);
+
+	T_CHECK(store_init(in_scratch("store"), 0, 0, &e, &e) == 0);
+	T_CHECK(store_open(&s, in_scratch("store"), STORE_WRITE, &e) == 0 && store_begin(&s, &e) == 0);
+	T_CHECK(put_begin(&p, &s, &about, &c, &e) == 0);
+	for (size_t at = 0; at + NDZ_CHUNK_BYTES <= len; at += NDZ_CHUNK_BYTES)
+		T_CHECK(put_copy(p, image + at, &e) == 0);
+	T_CHECK(put_end(p, &about, &stats, &e) == 0 && store_commit(&s, &e) == 0);
+	put_free(p);
+	store_close(&s);
+	free(image);
+}
+
+/* Asks this store, and waits for its answer. */
+static const struct buf *
+names_in(struct storelist *x, struct loop *loop, const char *store)
+{
+	const struct buf *names;
+
+	T_CHECK(storelist_ask(x, in_scratch(store), false, &names, &e) == 0);
+	while (!storelist_collect(x))
+		loop_once(loop, -1);
+	T_CHECK(storelist_ask(x, in_scratch(store), true, &names, &e) == 1);
+	return names;
+}
+
+/* A store that cannot be read is asked in another thread, and the answer says so; whoever asks next asks it anew.  What it
+ * has said before is known still, and what another store has said is not. */
 static void
 test_no_store(void)
 {
@@ -114,12 +153,17 @@ test_no_store(void)
 
 	T_CHECK(loop_open(&loop, &e) == 0 && storelist_new(&x, &loop, &e) == 0);
 	for (int i = 0; i < 2; i++) {
-		T_CHECK(storelist_ask(x, in_scratch("nostore"), false, &names, &e) == 0);
-		while (!storelist_collect(x))
-			loop_once(&loop, -1);
-		T_CHECK(storelist_ask(x, in_scratch("nostore"), true, &names, &e) == 1);
+		names = names_in(x, &loop, "nostore");
 		T_CHECK(names->len == 0 && e.kind == ERR_IO && strstr(e.text, "nostore") != NULL);
 	}
+	make_store();
+	names = names_in(x, &loop, "store");
+	T_CHECK(names->len == sizeof "win\0win:1" && e.kind == ERR_NONE);
+	T_CHECK(rename(in_scratch("store"), in_scratch("store.away")) == 0);
+	names = names_in(x, &loop, "store");
+	T_CHECK(names->len == sizeof "win\0win:1" && e.kind == ERR_IO);
+	names = names_in(x, &loop, "nostore");
+	T_CHECK(names->len == 0 && e.kind == ERR_IO);
 	storelist_free(x);
 	loop_close(&loop);
 }
