@@ -54,9 +54,9 @@ def front(results):
     """For the README: the best of the others beside ours."""
     (load, other_load), (install, other_install) = best(results, "load 4 nodes"), best(results, "install")
     (capture, other_capture), (fast, _) = best(results, "capture"), best(results, "capture --fast")
-    text = "* **It is fast.** On one machine with two cores, in MB of the disk's data a second: four nodes are loaded at " \
-           f"{load}, an image is installed at {install}, and a disk is captured at {capture}, or {fast} with `--fast`. The best of " \
-           f"the programs that Clonezilla and FOG run: {other_load}, {other_install} and {other_capture}. " \
+    text = "* **It is fast.** On one machine with two cores, in MB of the disk's data a second, and in brackets the best " \
+           f"program that Clonezilla or FOG runs: each of four nodes is loaded at {load} ({other_load}), an image is installed at " \
+           f"{install} ({other_install}), and a disk is captured at {capture} ({other_capture}), or {fast} with `--fast`. " \
            "[docs/compared.md](docs/compared.md) says how this was measured, and what is unfair in it."
     return textwrap.fill(text, 99, subsequent_indent="  ", break_on_hyphens=False)
 
