@@ -292,8 +292,10 @@ check_names(struct dirent **list, int n, struct err *e)
 
 	for (int i = 0; i < n; i++) {
 		name_of(list[i], name);
-		if (store_name_get(&parsed, name, e) != 0)
+		if (store_name_get(&parsed, name, e) != 0) {
+			e->kind = ERR_FORMAT; /* the folder has it, and no operand */
 			return -1;
+		}
 	}
 	return 0;
 }

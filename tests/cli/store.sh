@@ -180,7 +180,7 @@ echo "== import"
 rm -rf "$T/S"; mkdir "$T/dir"; cp "$T/a.ndz" "$T/b.ndz" "$T/dir"
 es init --pack-size 1M; check "import" es -q import "$T/dir"
 check "several packs" [ "$(ls "$T/S/packs" | wc -l)" -gt 3 ]
-cp "$T/a.ndz" "$T/dir/z z.ndz"; status 2 es -q import "$T/dir"
+cp "$T/a.ndz" "$T/dir/z z.ndz"; status 3 es -q import "$T/dir"
 check "a name that cannot be is found before anything is put" [ "$(all_names)" = "a:1 b:1" ]
 mv "$T/dir/z z.ndz" "$T/dir/bb.ndz"; truncate -s 1000000 "$T/dir/bb.ndz"; status 3 es -q import "$T/dir"
 check "says how many were put" grep -q "2 of 3 images were put" "$T/stderr"
