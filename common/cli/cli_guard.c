@@ -30,6 +30,9 @@ enum {
 	SAME_US = 500000,
 	/* Between two interruptions of those who do not know of the signal. */
 	INTERRUPT_US = 200000,
+	/* A program may lock its memory, as streamswitch does, and with it this stack in full
+	 * length, which is usually 8 MiB. */
+	STACK_BYTES = 256 << 10,
 };
 
 static struct {
@@ -137,16 +140,19 @@ void
 cli_guard_start(void)
 {
 	pthread_t thread;
+	pthread_attr_t small;
 	sigset_t all, before;
 
-	if (!guard.on)
+	if (!guard.on || pthread_attr_init(&small) != 0)
 		return;
+	pthread_attr_setstacksize(&small, STACK_BYTES);
 	/* The guard's thread inherits this mask, so other threads get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (pthread_create(&thread, NULL, guard_main, NULL) == 0)
+	if (pthread_create(&thread, &small, guard_main, NULL) == 0)
 		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&small);
 }
 
 void
