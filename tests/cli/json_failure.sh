@@ -161,7 +161,7 @@ rm "$T/where"
 "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p 0 -A "$T/where" --stats "$T/stats" "$T/good.ndz" > "$T/stdout" 2> "$T/stderr" & pid=$!
 begins $pid [ -s "$T/where" ] || fail "frisbeed: $(cat "$T/stderr")"
 port=$(tr -d '\0' < "$T/where" | sed 's/.*://')
-told 98 io "error~^UDP port $port is taken by another program; -p chooses another one$" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" --stats "$T/unserved" "$T/good.ndz"
+told 98 io "error~^UDP port $port is taken by another program; -p or image@address:port chooses another one$" "$BIN/frisbeed" --json -q --unicast -m 127.0.0.1 -p "$port" --stats "$T/unserved" "$T/good.ndz"
 json "$T/unserved" ok=false exit=98 "error~taken" "sessions[#]=1" "sessions[0].state=failed" || fail "--stats of what is not served"
 kill -HUP $pid
 check "SIGHUP means nothing to it" timeout 240 "$BIN/frisbee" -q --unicast -m 127.0.0.1 -p "$port" "$T/after-hangup"
