@@ -170,7 +170,10 @@ int
 storelist_ask(struct storelist *x, const char *url, bool waited, const struct buf **names,
     struct err *why)
 {
-	*names = &x->names;
+	static const struct buf none;
+	bool same = x->url != NULL && strcmp(x->url, url) == 0;
+
+	*names = same ? &x->names : &none;
 	*why = x->why;
 	if (x->asked && !x->late)
 		return 0;
@@ -178,7 +181,7 @@ storelist_ask(struct storelist *x, const char *url, bool waited, const struct bu
 		err_set(why, ERR_IO, "%s: it has not answered within %d s", x->url, MOST_S);
 		return 1;
 	}
-	return waited ? 1 : begin(x, url, why) != 0;
+	return waited && same ? 1 : begin(x, url, why) != 0;
 }
 
 bool
