@@ -39,8 +39,15 @@ of_this_test() {
 	own=(${own##*) }) its=(${its##*) })
 	[ "${own[2]}" = "${its[2]}" ] || grep -qzx "TMPDIR=${TMPDIR:--}" "/proc/$1/environ"
 } 2> /dev/null
+# A child that has not begun yet is this shell, and forgets that it was to end: whoever waited for it would wait for its
+# own end.  So it is told until it has ended or is another program, and then once more.
+is_this_shell() {	# PID
+	local words
+	[ "$1" != $$ ] && mapfile -d '' -t words < "/proc/$1/cmdline" && [ "${words[*]}" = "${OWN_WORDS[*]}" ]
+} 2> /dev/null
+mapfile -d '' -t OWN_WORDS < /proc/$$/cmdline
 kill() {
-	local a args=() dropped=0
+	local a args=() told=() dropped=0 status end=$((SECONDS + 180))
 	for a; do
 		case $a in
 		[0-9]*) of_this_test "$a" || { dropped=1; continue; } ;;
@@ -48,7 +55,12 @@ kill() {
 		args+=("$a")
 	done
 	case ${args[*]: -1} in ''|-*) [ $dropped = 1 ] && return 1 ;; esac
-	builtin kill "${args[@]}"
+	builtin kill "${args[@]}"; status=$?
+	case ${args[0]} in -TERM) told=("${args[@]:1}") ;; [0-9]*) told=("${args[@]}") ;; *) return $status ;; esac
+	for a in "${told[@]}"; do
+		while is_this_shell "$a" && [ $SECONDS -lt $end ]; do sleep 0.05; builtin kill "$a" 2> /dev/null; done
+	done
+	return $status
 }
 trap 'exit 130' INT TERM HUP
 
