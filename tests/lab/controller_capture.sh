@@ -28,7 +28,7 @@ check "it has the disk, and its signature is beside it" image_is small.ndz "$T/m
 check "said at the end" grep -q "^session 1: done: small.ndz of the disk of node2 in " "$T/out"
 check "with the last words of the node" grep -q "node2: done: sda is captured: small.ndz, 3 MB" "$T/err"
 check "the node has started from its disk" soon eval '[ "$(starts node2)" = 1 ]'
-check "no order is left" no_orders
+check "no order is left" soon no_orders
 check "it is an image like others" eval 'api GET /api/v1/images > "$T/images.json"; json -1 "$T/images.json" "images[name=small.ndz].bytes>3000000" > /dev/null'
 check "nothing was sent" eval '[ -z "$(servers)" ]'
 
@@ -86,7 +86,7 @@ check "the receiver ends at once" soon eval '! parts'
 touch "$T/machines/node1/go"
 check "the machine hears why" soon grep -q "FAILED: sda is not captured: the receiver said \"failed: the order was taken back" "$T/machines/node1/console"
 check "no image" [ ! -e "$NET/images/away.ndz" ]
-check "and no order" no_orders
+check "and no order" soon no_orders
 
 echo "== the upload breaks: it begins anew when somebody takes it"
 rm "$T/machines/node1/go"

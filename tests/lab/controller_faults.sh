@@ -93,7 +93,7 @@ check "the log names the node" \
     soon grep -q "node=node2 .*its order cannot be removed: .*Read-only" "$T/controller.log"
 inside umount -l "$NET/boot/orders"	# the controller may be looking at them
 check "then it does" soon eval 'say_done | grep -q "^ok "'
-check "no order is left" no_orders
+check "no order is left" soon no_orders
 
 echo "== the order of a node that is taken out is removed as soon as it can be"
 api POST /api/v1/sessions '{"nodes": "node2", "image": "lab.ndz"}' > "$T/out"

@@ -28,7 +28,7 @@ swapin node1 lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "is loaded" eval '[ $rc = 0 ] && disk_is_loaded node1'
 swapin 'node[2-4]' lab.ndz > "$T/out" 2> "$T/err"; rc=$?
 check "and the others" eval '[ $rc = 0 ] && disk_is_loaded node2 && disk_is_loaded node3 && disk_is_loaded node4'
-check "no order is left" no_orders
+check "no order is left" soon no_orders
 
 echo "== an order that somebody has given by the card"
 ORDERS=$NET/boot/orders "$TOP/netboot/server/order" $CARD frisbee.action=shell
@@ -48,5 +48,5 @@ check "it does not load" soon grep -q "FAILED: this order is not for this machin
 check "nothing is written" [ ! -s "$T/machines/node4/disk" ]
 wait $S; rc=$?
 check "node1 cannot be told from node2 any more, which is said" eval '[ $rc = 1 ] && grep -q "^node1: failed.*another machine has its UUID" "$T/out"'
-check "no order is left" no_orders
+check "no order is left" soon no_orders
 finish

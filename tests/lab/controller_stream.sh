@@ -53,7 +53,7 @@ check "both times are printed" eval 'grep -q "^  usable after *median .*, 2 node
 check "each node was seen usable, and then done" eval 'grep -q "node1: usable" "$T/err" && grep -q "node1: done: sda is whole" "$T/err"'
 api GET /api/v1/nodes/node1 > "$T/node1"
 check "usable before it was whole" python3 -c "import sys; sys.exit(not $(field usable_after_s < "$T/node1") + 1 < $(field done_after_s < "$T/node1"))"
-check "no order is left" no_orders
+check "no order is left" soon no_orders
 check "frisbeed has ended" soon eval '[ -z "$(servers)" ]'
 
 echo "== what a node that streams cannot be asked for"
