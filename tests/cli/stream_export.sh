@@ -74,7 +74,7 @@ ends "SIGTERM, the second time"
 new_target memory
 begin --table=memory --when-idle=0 --rate=200M
 poison "$T/other" $DISK_BYTES; cp "$T/other" "$T/other.model"
-status 1 timeout 60 "$SD" -q --table=memory --status="$T/other.status" --socket="$T/other.sock" --export="127.0.0.1:$PORT" "$T/sda.ndz" "$T/other"
+status 1 timeout 240 "$SD" -q --table=memory --status="$T/other.status" --socket="$T/other.sock" --export="127.0.0.1:$PORT" "$T/sda.ndz" "$T/other"
 check "a port is taken" grep -q "127.0.0.1:$PORT: .*is taken by another program; --export=ADDR:PORT chooses another one" "$T/stderr"
 installed_on "$T/other" "$T/other.model"
 "$SD" --quiet --table=memory --when-idle=0 --status="$T/other.status" --socket="$T/other.sock" "$URI" "$T/other" 2> "$T/other.log" & other=$!
