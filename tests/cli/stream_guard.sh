@@ -36,7 +36,7 @@ for at in 0 6000000 20000000; do
 	check "what was written is there" cmp "$T/copied" "$T/model"
 done
 check "who died is said" grep -q 'nbdkit was ended by signal 9; another one is started' "$T/guard.log"
-# Where the system's disk depends on it, it locks its memory, as streamkill.sh does, and stacks in full length.
+# Where the disk of the system depends on the guard, it locks its memory, and so the stacks of its threads in full length.
 instrumented || check "its threads have small stacks" [ "$(awk '/^VmData:/ { print $2 }' "/proc/$guard/status")" -lt 4096 ]
 kill $guard
 check "told to end, it ends the server in order" wait $guard
