@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/cancel.h"
 #include "common/base/tmpfolder.h"
 #include "common/disk/disk.h"
 #include "common/resize/script.h"
@@ -128,6 +129,7 @@ static int
 begin(const struct follow *f, struct volume *v, struct err *e)
 {
 	char folder[TMPFOLDER_CAP];
+	struct cancel *owner = cancel_owner();
 	struct args a = { 0 };
 
 	v->p->volume[0] = v->p->volume_note[0] = '\0';
@@ -136,7 +138,9 @@ begin(const struct follow *f, struct volume *v, struct err *e)
 	script_begin(&a, begin_script, v->path);
 	args_add(&a, f->fit_lv != NULL ? f->fit_lv : "");
 	args_add(&a, folder);
+	cancel_work_for(NULL); /* what is active amid it would stay so */
 	int rc = script_run(&a, v->path, hear, v, e);
+	cancel_work_for(owner);
 	rmdir(folder);
 	return rc;
 }
@@ -213,6 +217,18 @@ grow_all(struct volume *v, struct err *e)
 	return do_script(v, untag_script, e);
 }
 
+/* Nothing stays active, also when a signal has come. */
+static int
+end(struct volume *v, bool alone, struct err *e)
+{
+	struct cancel *owner = cancel_owner();
+
+	cancel_work_for(NULL);
+	int rc = do_script(v, alone ? size_script : end_script, e);
+	cancel_work_for(owner);
+	return rc;
+}
+
 int
 volume_grow(
     const struct follow *f, struct follow_part *p, const char *path, struct err *e)
@@ -229,7 +245,7 @@ volume_grow(
 	int rc = alone ? resize_grow(path, &p->fs, e) : grow_all(&v, e);
 	if (was_bytes == 0) /* in no group, the label has the length */
 		return rc;
-	if (do_script(&v, alone ? size_script : end_script, &ending) != 0 && rc == 0) {
+	if (end(&v, alone, &ending) != 0 && rc == 0) {
 		*e = ending;
 		rc = -1;
 	}

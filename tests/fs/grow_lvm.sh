@@ -32,7 +32,10 @@ lvchange*"-a y"*) come "$vol" ;;
 lvchange*"-a n"*) go "$vol" ;;
 vgchange*"-a n"*) for l in /dev/"$vol"/*; do go "${l#/dev/}"; done; rmdir "/dev/$vol" ;;
 pvresize*) [ ! -e "$DEVICES.no_pvresize" ] || exit 1; exec "$REAL_LVM" "$@" ;;
-lvextend*) [ ! -e "$DEVICES.stop" ] || exit 1; "$REAL_LVM" "$@" && go "$vol" && come "$vol" ;;
+lvextend*)
+	[ ! -e "$DEVICES.stop" ] || exit 1
+	[ ! -e "$DEVICES.wait" ] || { : > "$DEVICES.waits"; while [ -e "$DEVICES.wait" ]; do sleep 0.05; done; }
+	"$REAL_LVM" "$@" && go "$vol" && come "$vol" ;;
 *) exec "$REAL_LVM" "$@" ;;
 esac
 rc=$?
@@ -114,6 +117,14 @@ check "--grow --fit-lv" onto --grow --fit-lv="$VG/home"; looked_at --fit-lv 16 5
 : > "$T/devices.stop"; onto --fit > "$T/said"; check "a command that fails: $?" [ $? != 0 ]; rm "$T/devices.stop"
 status 1 "$BIN/imageunzip" --status "$T/disk"
 check "goes on" onto --fit; looked_at afterwards 59 8
+echo "== a signal ends the installation while the volume grows"
+: > "$T/devices.wait"; rm -f "$T/disk"; truncate -s 80M "$T/disk"
+"$BIN/imageunzip" -q --fit "$T/small.ndz" "$T/disk" > "$T/quiet" 2> "$T/said" & pid=$!
+begins $pid [ -e "$T/devices.waits" ] || fail "imageunzip: $(cat "$T/said")"
+kill $pid; rm "$T/devices.wait"; wait $pid
+check "it says so: $(cat "$T/said")" grep -q "interrupted by SIGTERM" "$T/said"
+check "nothing is active" [ ! -e "/dev/$VG" ]
+check "the same command goes on" onto --fit; looked_at "the same command" 59 8
 echo "== interrupted between the two"
 larger; : > "$T/devices.stop"
 status 1 "$BIN/growfs" "$T/disk"; rm "$T/devices.stop"
