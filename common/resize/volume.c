@@ -105,6 +105,7 @@ struct volume {
 	char keep[24]; /* extents of its group that stay free */
 	uint64_t pv_bytes; /* of the physical volume, when the last script looked */
 	bool tagged;   /* an earlier run was interrupted */
+	bool installs; /* it begins anew, whatever tag there is */
 };
 
 static void
@@ -177,6 +178,8 @@ stays_tagged(const struct volume *v, struct err *e)
 	const char *name = strchr(v->p->volume, '/') + 1;
 	int n = (int)(name - 1 - v->p->volume);
 
+	if (v->installs)
+		return -1;
 	return err_add(e, "the next run goes on, as a tag says: vgchange --deltag growfs/%.100s/%s %.*s takes it away",
 	    name, v->keep, n, v->p->volume);
 }
@@ -233,7 +236,7 @@ int
 volume_grow(
     const struct follow *f, struct follow_part *p, const char *path, struct err *e)
 {
-	struct volume v = { .path = path, .p = p };
+	struct volume v = { .path = path, .p = p, .installs = f->installs };
 	struct err ending;
 
 	if (begin(f, &v, e) != 0)
