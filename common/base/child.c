@@ -310,15 +310,22 @@ child_result(struct child *c, struct err *e)
 }
 
 static bool
-is_ready(const char *path)
+has_something(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && (st.st_size > 0 || S_ISSOCK(st.st_mode));
+	return lstat(path, &st) == 0 && st.st_size > 0;
 }
 
 int
 child_ready(struct child *c, const char *path, uint64_t most_us, struct err *e)
+{
+	return child_ready_when(c, has_something, path, most_us, e);
+}
+
+int
+child_ready_when(struct child *c, bool (*is_ready)(const char *path), const char *path,
+    uint64_t most_us, struct err *e)
 {
 	uint64_t from = clock_us();
 

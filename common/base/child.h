@@ -35,10 +35,12 @@ int child_from(const struct child *);
 bool child_runs(struct child *);
 /* Wait for its end, but for us microseconds at most.  Returns whether it still runs. */
 bool child_runs_for(struct child *, uint64_t us);
-/* Wait until the program shows that it is ready: the file `path` has something in it, or
- * is a socket.  ERR_IO: it ended before, or it has not within most_us microseconds;
- * ERR_CANCELLED. */
+/* Wait until the program shows that it is ready: the file `path` has something in it.
+ * ERR_IO: it ended before, or it has not within most_us microseconds; ERR_CANCELLED. */
 int child_ready(struct child *, const char *path, uint64_t most_us, struct err *);
+/* child_ready(), which asks this function instead. */
+int child_ready_when(struct child *, bool (*is_ready)(const char *path), const char *path,
+    uint64_t most_us, struct err *);
 /* The result of a child that has ended: 0 for status 0, else ERR_IO with the line that
  * was kept, or with its status if there is none. */
 int child_result(struct child *, struct err *);

@@ -143,6 +143,15 @@ is_answered(const char *path, struct err *e)
 	return answer;
 }
 
+/* A socket is there a moment before its program listens. */
+static bool
+is_heard(const char *path)
+{
+	struct err ignored;
+
+	return is_answered(path, &ignored) == 1;
+}
+
 /* Make room for a socket.  A socket that was left by a program that has ended is removed, since
  * it would be taken for the server's; nothing else is removed. */
 static int
@@ -269,7 +278,7 @@ start_server(struct attach *t, struct err *e)
 	free(plugin);
 	if (rc != 0 || c->stream.status == NULL) /* nbdkit makes that socket a little later */
 		return rc;
-	return child_ready(t->server, c->stream.status, UINT64_MAX, e);
+	return child_ready_when(t->server, is_heard, c->stream.status, UINT64_MAX, e);
 }
 
 static int

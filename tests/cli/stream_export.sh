@@ -17,7 +17,7 @@ begin() {	# OPTION...: in the background, until it says where the disk is
 	rm -f "$T/attached"
 	"$SD" --json --status="$T/status" --socket="$T/sock" --export="127.0.0.1:$PORT" "$@" "$T/sda.ndz" "$T/disk" > "$T/attached" 2> "$T/sd.log" & sd=$!
 	CLEANUP+=("kill $sd 2> /dev/null; wait $sd 2> /dev/null")
-	begins $sd eval '[ -s "$T/attached" ] && listens_at "$T/status"' || fail "not attached: $(cat "$T/sd.log")"
+	begins $sd [ -s "$T/attached" ] || fail "not attached: $(cat "$T/sd.log")"
 }
 ends() { local got; kill -TERM $sd; wait $sd; got=$?; check "$1: exit 0: $(cat "$T/sd.log")" [ $got = 0 ]; check "nothing is left" [ -z "$(ls -A "$T/run")" ]; }
 present() { python3 "$U" status "$T/status" | json - present_bytes; }
