@@ -181,6 +181,15 @@ edit_distance(const char *a, size_t n, const char *b)
 	return row[m];
 }
 
+/* Two letters are a guess: nobody mistakes the first one, too, and a short name with two other
+ * letters is another word. */
+static bool
+is_likely(const char *name, const char *typed, size_t n)
+{
+	return strncasecmp(name, typed, 1) == 0 &&
+	       (strlen(name) > 4 || strspn(typed, name) >= n);
+}
+
 /* The option whose name is nearest to what was typed after "--", or NULL: one that begins
  * with it, or has few other letters and at least one of its own. */
 static const char *
@@ -192,8 +201,7 @@ nearest_option(const struct parser *p, const char *typed)
 	for (const struct option *o = p->longs; o->name != NULL; o++) {
 		bool begins = n != 0 && strncmp(o->name, typed, n) == 0;
 		size_t d = begins ? 0 : edit_distance(typed, n, o->name);
-		/* Two letters are a guess; nobody mistakes the first one, too. */
-		if (d < best && (d <= 1 || strncasecmp(o->name, typed, 1) == 0)) {
+		if (d < best && (d <= 1 || is_likely(o->name, typed, n))) {
 			best = d;
 			name = o->name;
 		}

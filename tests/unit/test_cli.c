@@ -117,6 +117,8 @@ test_nearest(void)
 		{ "--xy", "--xy is not an option" },
 		{ "--bile", "--bile is not an option: did you mean --file?" },
 		{ "--hero", "--hero is not an option: did you mean --zero?" },
+		{ "--fit", "--fit is not an option" },
+		{ "--fit=plan", "--fit=plan is not an option" },
 		{ "--heroo", "--heroo is not an option" },
 		{ "--m=1", "--m=1 is not an option: did you mean --member?" },
 		{ "--hlep", "--hlep is not an option: did you mean --help?" },
