@@ -358,19 +358,21 @@ act(void *opts, char **operands, int n, struct err *e)
 	const char *target = n == 2 ? operands[1] : "-";
 
 	if (o->status)
-		return n == 1 ? status_show(o, operands[0], e)
-		              : err_misuse(e, "--status takes one disk");
+		return cli_operands(operands, n, 1, 1, "--status takes one disk", e) == 0
+		           ? status_show(o, operands[0], e)
+		           : -1;
 	if (o->dry_run && (o->crc_only || o->raw_chunks))
 		return err_misuse(e, "--dry-run describes an installation and cannot "
 				     "be used with -C or -N");
 	if (o->plan && (n != 2 || o->dry_run || o->crc_only || o->raw_chunks))
 		return err_misuse(e, "--plan needs the image and its target, and cannot be "
 				     "used with --dry-run, -C or -N");
-	if (o->dry_run && n != 2)
+	if (o->dry_run && n < 2)
 		return err_misuse(e, "--dry-run needs the image and its target");
-	if (n < 1 || n > 2 || (o->crc_only && n > 1))
-		return err_misuse(e, "an image and a target are needed%s",
-		    o->crc_only ? ", with -C no target" : "");
+	if (cli_operands(operands, n, 1, o->crc_only ? 1 : 2,
+		o->crc_only ? "an image is needed, with -C no target"
+			    : "an image and a target are needed", e) != 0)
+		return -1;
 	if (o->crc_only && o->raw_chunks)
 		return err_misuse(e, "-C is a checksum of the installed disk and cannot be "
 				     "used with -N");

@@ -470,11 +470,11 @@ int
 imagezip_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->what.look_only || o->to != NULL ? 1 : 2;
-	if (n != want)
-		return err_misuse(
-		    e, o->what.look_only ? "-i needs one operand, the source"
-		       : o->to != NULL   ? "--to needs one operand, the source"
-					 : "a source and an image are needed");
+	const char *needed = o->what.look_only ? "-i needs one operand, the source"
+	                     : o->to != NULL   ? "--to needs one operand, the source"
+	                                       : "a source and an image are needed";
+	if (cli_operands(operands, n, want, want, needed, e) != 0)
+		return -1;
 	if (o->token != NULL && (o->to == NULL || into_store_name(o->to) != NULL))
 		return err_misuse(
 		    e, "--token can only be used with --to=frisbee://HOST/NAME");

@@ -266,6 +266,15 @@ cli_parse(const struct cli_program *prog, int argc, char **argv, void *opts,
 }
 
 int
+cli_operands(
+    char **operands, int n, int least, int most, const char *needed, struct err *e)
+{
+	if (n > most)
+		return err_misuse(e, "%s: is one operand too many: %s", operands[most], needed);
+	return n < least ? err_misuse(e, "%s", needed) : 0;
+}
+
+int
 cli_close_stdout(struct err *e)
 {
 	if (ferror(stdout) || fflush(stdout) != 0 || fclose(stdout) != 0)

@@ -97,6 +97,10 @@ enum cli_rc cli_parse(const struct cli_program *, int argc, char **argv, void *o
 int cli_main(const struct cli_program *, int argc, char **argv, void *opts,
     int (*run)(void *opts, char **operands, int n, struct err *));
 
+/* Misuse unless there are `least` to `most` operands; `needed` says which.  The first one that is
+ * too many is named. */
+int cli_operands(char **operands, int n, int least, int most, const char *needed,
+    struct err *);
 /* Print a sentence of the program on stderr, as "NAME: warning: sentence" and "NAME:
  * sentence".  From any thread. */
 void cli_warn(const char *sentence);

@@ -73,8 +73,9 @@ const struct cli_program dmmerge_program = {
 int
 dmmerge_settle(struct options *o, char **operands, int n, struct err *e)
 {
-	if (n != 1)
-		return err_misuse(e, "one operand is needed: the device or file to merge into");
+	if (cli_operands(operands, n, 1, 1,
+		"one operand is needed: the device or file to merge into", e) != 0)
+		return -1;
 	if (o->status + o->recover + (o->digests != 0) > 1)
 		return err_misuse(
 		    e, "only one of --status, --recover and --digests can be given");

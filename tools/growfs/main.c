@@ -537,8 +537,8 @@ run(void *opts, char **operands, int n, struct err *e)
 {
 	const struct opts *o = opts;
 
-	if (n != 1)
-		return err_misuse(e, "one disk is needed");
+	if (cli_operands(operands, n, 1, 1, "one disk is needed", e) != 0)
+		return -1;
 	struct work *w = calloc(1, sizeof *w);
 	if (w == NULL)
 		return err_nomem(e, "the partitions");

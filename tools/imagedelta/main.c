@@ -133,13 +133,14 @@ make(const void *opts, struct sectors *const v[], size_t n, const char *output,
 }
 
 static int
-check_operands(const struct opts *o, int n, struct err *e)
+check_operands(const struct opts *o, char **operands, int n, struct err *e)
 {
 	if (o->onto != NULL && n < 2)
 		return err_misuse(
 		    e, "--onto needs one or more deltas and the name of the new image");
-	if (o->onto == NULL && n != 3)
-		return err_misuse(e, "two images and the name of the delta are needed");
+	if (o->onto == NULL && cli_operands(operands, n, 3, 3,
+				   "two images and the name of the delta are needed", e) != 0)
+		return -1;
 	if (o->any_base && o->onto == NULL)
 		return err_set(e, ERR_USAGE, "--any-base can only be used with --onto");
 	return 0;
@@ -151,7 +152,7 @@ act(void *opts, char **operands, int n, struct err *e)
 	struct opts *o = opts;
 	struct progress bar;
 
-	if (check_operands(o, n, e) != 0)
+	if (check_operands(o, operands, n, e) != 0)
 		return -1;
 	const char *output = operands[n - 1];
 	char **inputs = operands;

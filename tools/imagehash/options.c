@@ -96,10 +96,10 @@ int
 imagehash_settle(struct options *o, char **operands, int n, struct err *e)
 {
 	int want = o->create || o->report || o->sanity ? 1 : 2;
-	if (n != want)
-		return err_misuse(
-		    e, want == 2 ? "an image or signature and a disk are needed"
-				 : "one operand is needed: an image or a signature");
+	const char *needed = want == 2 ? "an image or signature and a disk are needed"
+	                               : "one operand is needed: an image or a signature";
+	if (cli_operands(operands, n, want, want, needed, e) != 0)
+		return -1;
 	o->image = operands[0];
 	o->disk = want == 2 ? operands[1] : NULL;
 	return check(o, e);

@@ -56,8 +56,9 @@ act(void *config, char **operands, int n, struct err *e)
 	struct rewrite_config *c = config;
 	struct progress bar;
 
-	if (n != 2)
-		return err_misuse(e, "an image and the name of the new image are needed");
+	if (cli_operands(operands, n, 2, 2, "an image and the name of the new image are needed",
+		e) != 0)
+		return -1;
 	progress_begin(&bar, "imagerezip", 0, -1, c->quiet || c->json);
 	c->progress = progress_of;
 	c->progress_arg = &bar;
