@@ -99,20 +99,19 @@ note_chunk(struct place *p, uint32_t number, struct chunk *c,
 }
 
 void
-install_tell_cut(struct install *in, uint64_t bytes)
+install_tell_replaced(const struct install *in, uint64_t bytes)
 {
 	char sentence[WARNING_BYTES], was[32], is[32];
 
-	if (bytes == 0 || bytes >= in->held_bytes || !in->holds_data)
+	if (in->held_bytes == 0 || in->cfg.say == NULL)
 		return;
+	human_bytes(bytes, is, sizeof is);
 	snprintf(sentence, sizeof sentence,
-	    "%s: the file is replaced by a new one of %s, and had %s; --in-place writes "
+	    "%s: the file is replaced by a new one%s%s, and had %s; --in-place writes "
 	    "into a file and leaves its length as it is",
-	    disk_name(in->disk), human_bytes(bytes, is, sizeof is),
+	    disk_name(in->disk), bytes != 0 ? " of " : "", bytes != 0 ? is : "",
 	    human_bytes(in->held_bytes, was, sizeof was));
-	in->held_bytes = 0;
-	if (in->cfg.say != NULL)
-		in->cfg.say(sentence);
+	in->cfg.say(sentence);
 }
 
 /* Settle, with the first chunk and before anything is written, what the installation is.
@@ -139,8 +138,9 @@ settle(struct place *p, const struct job *j, struct err *e)
 		return -1;
 	/* The file does not hold an interrupted installation of this image. */
 	in->must_empty = in->holds_data && p->resume.had == 0;
-	if (in->must_empty && j->c.ext.has_image)
-		install_tell_cut(in, j->c.ext.image.source_bytes);
+	if (in->must_empty)
+		install_tell_replaced(
+		    in, j->c.ext.has_image ? j->c.ext.image.source_bytes : 0);
 	return empty_file(p, e);
 }
 

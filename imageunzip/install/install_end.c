@@ -137,9 +137,6 @@ complete(struct place *p, struct err *e)
 	    followed_grow(t, &f.longer, e) != 0 || target_seal(t, e) != 0)
 		return -1;
 	target_finish_tell_kernel(t);
-	/* This is for images that do not say how long they are. */
-	if (t->fresh)
-		install_tell_cut(in, disk_size_bytes(in->disk));
 	return resume_done(&p->resume, e);
 }
 

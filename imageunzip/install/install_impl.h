@@ -56,7 +56,7 @@ struct install {
 	struct place *place; /* owned */
 	char *unlink_path;       /* a new file, removed when it is not completed */
 	bool holds_data;         /* the file that will be replaced by a new one holds data */
-	uint64_t held_bytes;     /* that file's length; 0 once the user was told that it is cut */
+	uint64_t held_bytes;     /* that file's length */
 	_Atomic bool must_empty; /* the file is to be emptied with the first good chunk */
 	struct pipeline *pipe;
 	struct ordered *work;
@@ -97,9 +97,9 @@ struct install {
 /* Check a chunk before it goes to the threads, and note what it stores; the first chunk
  * also settles what the installation is. The job is freed on failure. */
 int install_admit(struct job *, struct err *);
-/* Tell the user once, as soon as it is known, that the existing file is replaced by a
- * shorter one of `bytes` bytes. */
-void install_tell_cut(struct install *, uint64_t bytes);
+/* Say that the file, if it holds anything, is replaced by a new one of so many bytes (0: it is
+ * not known). */
+void install_tell_replaced(const struct install *, uint64_t bytes);
 
 /* install_open.c: */
 /* Is the target, if it is a regular file or does not exist, made as a new file? */

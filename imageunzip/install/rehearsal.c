@@ -440,9 +440,7 @@ rehearsal_early(struct install *in, const void *chunk0, struct err *e)
 		f->image_bytes = c.ext.image.source_bytes;
 		memcpy(f->filesystems, c.ext.image.filesystems, sizeof f->filesystems);
 	}
-	in->holds_data = f->replaces;
-	install_tell_cut(in, f->image_bytes);
-	in->holds_data = false;
+	install_tell_replaced(in, f->image_bytes);
 	chunk_free(&c);
 	return rc;
 }
@@ -468,9 +466,7 @@ rehearsal_end(struct install *in, struct err *e)
 
 	begin_found(r);
 	r->found->whole = true;
-	in->holds_data = in->held_bytes > 0;
-	if (r->fresh)
-		install_tell_cut(in, r->source.sectors * SECTOR_BYTES);
+	install_tell_replaced(in, r->source.sectors * SECTOR_BYTES);
 	if (find_parts(r, r->found, e) != 0)
 		return -1;
 	if (install_fits(in))
