@@ -328,8 +328,9 @@ act(void *options, char **operands, int n, struct err *e)
 	if (n - 1 < c->min && c->max == INT_MAX)
 		return err_misuse(e, "%s needs a name", c->name);
 	if (n - 1 < c->min || n - 1 > c->max)
-		return err_misuse(e, "%s takes %d operand%s", c->name, c->max,
-		    c->max == 1 ? "" : "s");
+		return err_misuse(e, "%s takes %d operand%s%s", c->name, c->max,
+		    c->max == 1 ? "" : "s",
+		    c->max == 0 ? ": --store names the store" : "");
 	if ((given(o) & ~c->takes) != 0)
 		return err_set(e, ERR_USAGE, "%s does not take %s", c->name,
 		    takes_names[__builtin_ctz(given(o) & ~c->takes)]);

@@ -70,12 +70,24 @@ add_port(const struct cli_program *prog, struct err *e)
 		err_add(e, "%s chooses another one", prog->port);
 }
 
+/* The synopsis has several lines in some programs. */
+static void
+tell_usage(const struct cli_program *prog)
+{
+	const char *line = prog->synopsis, *end;
+
+	say_text(stderr, "usage: %s ", prog->name);
+	for (; (end = strchr(line, '\n')) != NULL; line = end + 1)
+		say_text(stderr, "%.*s\n", (int)(end - line), line);
+	say_text(stderr, "%s (see --help)\n", line);
+}
+
 static void
 tell(const struct cli_program *prog, const struct err *e)
 {
 	say_text(stderr, "%s: %s\n", prog->name, e->text);
 	if (e->misuse)
-		say_text(stderr, "usage: %s %s (see --help)\n", prog->name, prog->synopsis);
+		tell_usage(prog);
 }
 
 /* Report a failure, as cli_main() promises.  Returns the exit status. */

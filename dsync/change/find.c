@@ -17,7 +17,8 @@ find_tracker(const char *device, char since[FIND_SINCE_BYTES], struct err *e)
 
 	if (!mapper_name(device, name))
 		return err_set(e, ERR_USAGE,
-		    "%s: is no device of the device mapper, so --since must name a source of change",
+		    "%s: is no device of the device mapper, so --since must name a source of "
+		    "change: for a file or any disk, --since=scan:FILE",
 		    device);
 	if (mapper_table(&m, device, &why) != 0)
 		return err_set(e, ERR_USAGE,

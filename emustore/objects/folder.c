@@ -517,6 +517,15 @@ static const struct object_ops ops = { .put = put_object,
 	.close = close_folder,
 	.exclusive = true };
 
+static int
+err_dir(const char *dir, struct err *e)
+{
+	bool absent = errno == ENOENT;
+
+	err_os(e, "%s", dir);
+	return absent ? err_add(e, "emustore init makes a store") : -1;
+}
+
 int
 folder_open(struct objects **out, const char *dir, struct err *e)
 {
@@ -531,7 +540,7 @@ folder_open(struct objects **out, const char *dir, struct err *e)
 	if (strlen(dir) > DIR_MAX)
 		err_set(e, ERR_USAGE, "the store's path is too long");
 	else if (f->dirfd < 0 || f->real == NULL)
-		err_os(e, "%s", dir);
+		err_dir(dir, e);
 	else if (f->dir == NULL || (*out = objects_new(&ops, f, f->dir, f->real)) == NULL)
 		err_nomem(e, dir);
 	else

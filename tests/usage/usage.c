@@ -183,7 +183,7 @@ make_files(void)
 	return rc && made.status == 0 && mkdir("dir", 0700) == 0;
 }
 
-/* Every line is "usage: ..." but one, which is "PROGRAM: ...". */
+/* Every line is "usage: ..." or goes on behind it but one, which is "PROGRAM: ...". */
 static bool
 is_one_sentence(const char *name, const char *text)
 {
@@ -191,7 +191,7 @@ is_one_sentence(const char *name, const char *text)
 	int sentences = 0;
 
 	for (; *text != '\0'; text += strcspn(text, "\n"), text += *text == '\n') {
-		if (strncmp(text, "usage: ", 7) == 0)
+		if (strncmp(text, "usage: ", 7) == 0 || strncmp(text, "       ", 7) == 0)
 			continue;
 		if (strncmp(text, name, n) != 0 || strncmp(text + n, ": ", 2) != 0)
 			return false;

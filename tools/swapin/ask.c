@@ -67,14 +67,18 @@ static int
 outcome(const struct ask *a, const struct web_call *c, struct jtree **out, struct err *e)
 {
 	unsigned status = c->answer.status;
-	char why[40];
+	char why[200];
 
 	if (e->kind == ERR_NOMEM || e->kind == ERR_CANCELLED)
 		return -1;
 	if (c->code == CURLE_OK && !is_of_proxy(status))
 		return read_answer(&c->got, status, out, e);
-	snprintf(why, sizeof why, "HTTP status %u", status);
-	return away(a, c->code != CURLE_OK ? curl_easy_strerror(c->code) : why, e);
+	if (c->code == CURLE_OK)
+		snprintf(why, sizeof why, "HTTP status %u", status);
+	else
+		snprintf(why, sizeof why, "%s%s", curl_easy_strerror(c->code),
+		    c->code == CURLE_COULDNT_CONNECT ? " (controllerd FOLDER starts one)" : "");
+	return away(a, why, e);
 }
 
 int
