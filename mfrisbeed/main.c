@@ -1,9 +1,11 @@
 /* main.c: mfrisbeed, the server that clients ask for images by name.  This file has the options,
  * the signals and the log; mfrisbeed/master has the rest.  It runs in the program's first
  * thread. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/openfiles.h"
@@ -101,6 +103,17 @@ check_interface(const struct opts *o, const struct settings *s)
 		say_text(stderr, "mfrisbeed: warning: %s: sessions: %s\n", o->config, text);
 }
 
+/* A client that asks for a file that is not there is told that there is no such image; it may still
+ * come. */
+static void
+check_images(const struct opts *o, const struct settings *s)
+{
+	for (size_t i = 0; i < s->nimages; i++)
+		if (!s->images[i].in_store && access(s->images[i].place, R_OK) != 0)
+			say_text(stderr, "mfrisbeed: warning: %s: image %s: %s: %s\n", o->config,
+			    s->images[i].name, s->images[i].place, strerror(errno));
+}
+
 /* Reads the settings, and finds the tokens that they name. */
 static int
 read_all(const struct opts *o, struct settings *s, struct err *e)
@@ -116,9 +129,10 @@ check(const struct opts *o, struct err *e)
 	struct settings s;
 	int rc = read_all(o, &s, e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		check_images(o, &s);
 		check_interface(o, &s);
-
+	}
 	if (rc == 0 && !o->quiet)
 		say_text(stdout, "%s: %zu images, %zu access rules\n", o->config, s.nimages,
 		    s.nrules);

@@ -26,6 +26,7 @@ may_log(const struct asker *who)
 struct request {
 	const void *bytes;
 	size_t n;
+	bool needs_token; /* check_access() has found: only a token is missing, or the right one */
 };
 
 static bool
@@ -52,10 +53,10 @@ may(const struct answerer *a, const struct asker *who, const uint8_t host[4],
 }
 
 /* Returns MASTER_OK or MASTER_NO_ACCESS.  When the client lacks only the proof of a token,
- * and has said that it has one, the signature gets a challenge. */
+ * `needs_token` says so, and if it has said that it has one, the signature gets a challenge. */
 static uint16_t
 check_access(const struct answerer *a, const struct asker *who, const uint8_t host[4],
-    struct settings_wish w, const struct request *q, struct master_signature *s)
+    struct settings_wish w, struct request *q, struct master_signature *s)
 {
 	const uint8_t *challenge;
 	bool has_token = master_proof_get(q->bytes, q->n, &challenge);
@@ -65,6 +66,7 @@ check_access(const struct answerer *a, const struct asker *who, const uint8_t ho
 	w.proved = answers ? proved : NULL;
 	w.arg = q;
 	enum settings_verdict v = may(a, who, host, w);
+	q->needs_token = v == SETTINGS_WITH_TOKEN;
 	if (v == SETTINGS_WITH_TOKEN && has_token && !answers) {
 		s->type = MASTER_SIGNATURE_CHALLENGE;
 		challenge_make(a->challenge, clock_us(), who->from, s->bytes);
@@ -73,7 +75,7 @@ check_access(const struct answerer *a, const struct asker *who, const uint8_t ho
 }
 
 static void
-refuse(const struct asker *who, const char *name, uint16_t error,
+refuse(const struct asker *who, const char *name, uint16_t error, const struct request *q,
     const struct master_signature *s)
 {
 	char from[ADDR_TEXT_MAX];
@@ -84,8 +86,11 @@ refuse(const struct asker *who, const char *name, uint16_t error,
 		return;
 	}
 	if (may_log(who))
-		log_info("refused from=%s name=%s: the master %s",
-		    addr_text(who->from, from), name, master_error_text(error));
+		log_info("refused from=%s name=%s: the master %s%s",
+		    addr_text(who->from, from), name, master_error_text(error),
+		    error == MASTER_NO_ACCESS && q->needs_token
+			? " without the token of a rule, which the client has not proved"
+			: "");
 }
 
 static void
@@ -202,7 +207,7 @@ static ssize_t
 answer_get(const struct answerer *a, const struct asker *who, const void *request,
     size_t bytes, bool last, uint8_t *out, struct err *e)
 {
-	const struct request q = { request, bytes };
+	struct request q = { .bytes = request, .n = bytes };
 	struct master_signature challenge = { 0 };
 	struct master_get_reply r = { 0 };
 	struct master_get m = { 0 };
@@ -221,7 +226,7 @@ answer_get(const struct answerer *a, const struct asker *who, const void *reques
 		r.error = MASTER_TRY_AGAIN;
 	}
 	if (r.error != MASTER_OK) {
-		refuse(who, m.name, r.error, &challenge);
+		refuse(who, m.name, r.error, &q, &challenge);
 		r = (struct master_get_reply){ .error = r.error, .signature = challenge };
 	}
 	master_get_reply_write(&r, out);
@@ -249,7 +254,7 @@ look(const struct answerer *a, const struct master_put *m, struct master_put_rep
  * NULL. */
 static uint16_t
 find_path(const struct answerer *a, const struct asker *who, const struct master_put *m,
-    const char *of, const struct request *q, struct master_signature *challenge, char **path)
+    const char *of, struct request *q, struct master_signature *challenge, char **path)
 {
 	const struct settings_wish w = { .upload = true,
 		.replace = true,
@@ -274,7 +279,7 @@ find_path(const struct answerer *a, const struct asker *who, const struct master
 
 static void
 await(const struct answerer *a, const struct asker *who, const struct master_put *m,
-    const char *of, const struct request *req, struct master_signature *challenge,
+    const char *of, struct request *req, struct master_signature *challenge,
     struct master_put_reply *r)
 {
 	struct upload_request q = { .name = m->name,
@@ -306,7 +311,7 @@ static ssize_t
 answer_put(const struct answerer *a, const struct asker *who, const void *request,
     size_t bytes, bool last, uint8_t *out, struct err *e)
 {
-	const struct request q = { request, bytes };
+	struct request q = { .bytes = request, .n = bytes };
 	struct master_put_reply r = { .bytes_max = a->settings->upload_max };
 	struct master_signature challenge = { 0 };
 	struct master_put m = { 0 };
@@ -334,7 +339,7 @@ answer_put(const struct answerer *a, const struct asker *who, const void *reques
 			await(a, who, &m, of, &q, &challenge, &r);
 	}
 	if (r.error != MASTER_OK) {
-		refuse(who, m.name, r.error, &challenge);
+		refuse(who, m.name, r.error, &q, &challenge);
 		r = (struct master_put_reply){ .error = r.error,
 			.bytes_max = r.bytes_max,
 			.signature = challenge };

@@ -19,6 +19,9 @@ interface eth0
 idle 600
 CONF
 check "--check" quietly "$BIN/mfrisbeed" --check -c "$T/conf"
+(cat "$T/conf"; echo "image gone $T/nope") > "$T/conf.gone"
+"$BIN/mfrisbeed" --check -c "$T/conf.gone" > "$T/out" 2> "$T/stderr" || fail "a missing image is an error"
+check "it warns of a missing image" grep -q "warning: .*conf.gone: image gone: $T/nope: No such file" "$T/stderr"
 soft=$(ulimit -Sn) hard=$(ulimit -Hn); ulimit -Sn 256; master; ulimit -Sn "$soft"
 check "it may open as many files as the system allows" awk '/^Max open files/ { exit $4 != $5 }' /proc/$MASTER/limits
 
