@@ -57,11 +57,27 @@ sync_json(const struct options *o, const struct pair_report *r, struct err *e)
 	return json_show(j, e);
 }
 
+static void
+say_sent(const char *device, const struct extract_report *s, double seconds)
+{
+	char changed[32], size[32], unused[32], stream[32], free_space[100] = "";
+
+	if (s->unused_bytes > 0)
+		snprintf(free_space, sizeof free_space, " (%s of it are free space, sent as zeros)",
+		    human_bytes(s->unused_bytes, unused, sizeof unused));
+	say_text(stderr, "dsync: %s: %s of %s%s sent in %.1f s, a stream of %s; the copy is %s\n",
+	    device, human_bytes(s->changed_bytes, changed, sizeof changed),
+	    human_bytes(s->head.device_bytes, size, sizeof size), free_space, seconds,
+	    human_bytes(s->written_bytes, stream, sizeof stream),
+	    s->end.fuzzy ? "fuzzy, because its blocks may be of different points in time"
+			 : "consistent");
+}
+
 int
 report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 {
 	const struct extract_report *s = &r->sent;
-	char changed[32], size[32], differed[32], digests[32];
+	char differed[32], digests[32];
 
 	if (o->json)
 		return sync_json(o, r, e);
@@ -79,13 +95,7 @@ report_sync(const struct options *o, const struct pair_report *r, struct err *e)
 		    o->pair.from.device,
 		    human_bytes(s->differed_bytes, differed, sizeof differed));
 	if (!o->quiet)
-		say_text(stderr, "dsync: %s: %s of %s sent in %.1f s; the copy is %s\n",
-		    o->pair.from.device,
-		    human_bytes(s->changed_bytes, changed, sizeof changed),
-		    human_bytes(s->head.device_bytes, size, sizeof size), r->seconds,
-		    s->end.fuzzy
-			? "fuzzy, because its blocks may be of different points in time"
-			: "consistent");
+		say_sent(o->pair.from.device, s, r->seconds);
 	return 0;
 }
 
@@ -140,7 +150,7 @@ report_verified(const struct options *o, const struct pair_difference *d, struct
 		    human_bytes(d->device_bytes, size, sizeof size),
 		    o->pair.from.since == NULL
 			? ", and without a source of change, what was written since the last "
-			  "sync counts, too"
+			  "sync counts, too, and free space that init made zeros"
 		    : all ? ""
 			  : ", and the rest has changed since the last sync",
 		    rangeset_count(&d->differs) == 0

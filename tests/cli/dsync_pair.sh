@@ -85,6 +85,9 @@ if command -v mke2fs > "$T/quiet"; then
 	check "init --whole" quietly f init --whole
 	check "equal" cmp "$T/fs" "$T/fscopy"
 	check "nothing was not sent" [ ! -e "$T/fstate.unsent" ]
+	f init 2> "$T/stderr" || fail "init of a filesystem"
+	check "it says what went out: $(cat "$T/stderr")" grep -qE \
+		"16.8 MB of 16.8 MB \([0-9.]+ MB of it are free space, sent as zeros\) sent in .*, a stream of [0-9.]+ [kM]B;" "$T/stderr"
 else echo "no mke2fs: what no filesystem uses is not tried"; fi
 
 # The state is lost: another lineage is refused, init --force replaces it.
