@@ -49,8 +49,8 @@ source_check_kind(struct disk *d, const struct capture_what *o, struct err *e)
 	if (is == 0)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-	    "%s: is itself an image: imageunzip installs it, imagerezip converts it; "
-	    "use --force to store it like any other file",
+	    "%s: is itself an image: the disk comes first, and the image behind it "
+	    "(imageunzip installs an image, and imagerezip converts it)",
 	    disk_name(d));
 }
 

@@ -10,7 +10,8 @@ truncate -s 8M disk; mke2fs -q -F -t ext4 disk; sum=$(sha256sum < disk)
 zip disk v3.ndz; zip -5 disk v5.ndz; zip --codec=zstd disk zstd.ndz; zip --encrypt key.enc disk enc.ndz
 for image in v3.ndz v5.ndz zstd.ndz enc.ndz; do
 	status 1 zip $image disk
-	check "it says what it is" grep -q "$image: is itself an image" stderr
+	check "it says what it is" grep -q "$image: is itself an image: the disk comes first, and the image behind it" stderr
+	check "and not how the disk is overwritten" [ "$(grep -c -e --force stderr)" = 0 ]
 	for how in -f -r; do status 1 zip $how $image x.ndz; done
 	status 1 zip -i $image
 done
