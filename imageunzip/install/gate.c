@@ -34,14 +34,6 @@ gate_free(struct gate *g)
 	rangeset_free(&g->shared);
 }
 
-/* The list of filesystems begins with the number of a partition; 0 means a disk without
- * partitions. */
-static bool
-has_partitions(const struct ext_image *i)
-{
-	return i->kind == EXT_KIND_DISK && strtoul(i->filesystems, NULL, 10) != 0;
-}
-
 static bool
 is_partition_device(struct disk *d)
 {
@@ -74,14 +66,14 @@ gate_check_meant(const struct target *t, const struct ext *x, struct err *e)
 		return 0;
 	if (t->cfg->force || t->fresh || !disk_seekable(t->disk) || !x->has_image)
 		return 0;
-	if (has_partitions(&x->image) && t->slice.len != 0)
+	if (ext_is_partitioned(x) && t->slice.len != 0)
 		return err_set(e, ERR_REFUSED,
 		    "%s: the image is of a whole disk, with its partition table, and "
 		    "-s names one partition: leave out -s to install it on the disk; "
 		    "--only %u takes partition %u of the image; --force overrides this "
 		    "check",
 		    name, t->number, t->number);
-	if (has_partitions(&x->image) && is_partition_device(t->disk))
+	if (ext_is_partitioned(x) && is_partition_device(t->disk))
 		return err_set(e, ERR_REFUSED,
 		    "%s: is a partition, and the image is of a whole disk, with its "
 		    "partition table: name the disk instead; --force overrides this "

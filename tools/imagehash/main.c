@@ -1,5 +1,6 @@
 /* main.c: imagehash makes signatures of images, and compares disks with images.
  * main() and all that it calls run in the first thread. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,19 @@ fix(void *arg, struct range r, void *data, struct err *e)
 	return 0;
 }
 
+/* The first sector of a whole disk's image is none of a partition's. */
+static int
+check_part(const struct sectors *image, const struct options *o, struct err *e)
+{
+	if (!ext_is_partitioned(sectors_ext(image)))
+		return 0;
+	return err_set(e, ERR_REFUSED,
+	    "%s: is the image of a whole disk, and -s compares the image of a partition: "
+	    "without -s, the sectors that differ in partition %" PRIu64 " are listed with "
+	    "all others (with --fit, if the disk has it at another place)",
+	    o->image, o->slice);
+}
+
 /* Make the signature, with this hash and size of blocks, of the image as it would be
  * after an installation onto the target t (NULL: as it is stored).  In a partition,
  * relocations are applied.  The tail counts only on a whole disk that is as large as
@@ -68,8 +82,8 @@ hash_image(struct sig *s, const struct options *o, enum sig_hash hash,
 		return -1;
 	if (part)
 		f.slice = t->slice;
-	int rc = 0;
-	if (t != NULL &&
+	int rc = part ? check_part(f.image, o, e) : 0;
+	if (rc == 0 && t != NULL &&
 	    (part || t->slice.len != sectors_ext(f.image)->tail.disk_sectors))
 		rc = sectors_drop_tail(f.image, e);
 	progress_begin(&f.bar, "imagehash",

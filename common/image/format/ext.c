@@ -410,6 +410,15 @@ ext_is_delta(const struct ext *x)
 	return x->has_state && x->base.kind != EXT_STATE_NONE;
 }
 
+/* The list of filesystems begins with the number of a partition; 0 means a disk without
+ * partitions. */
+bool
+ext_is_partitioned(const struct ext *x)
+{
+	return x->has_image && x->image.kind == EXT_KIND_DISK &&
+	       strtoul(x->image.filesystems, NULL, 10) != 0;
+}
+
 bool
 ext_state_same(const struct ext_state *a, const struct ext_state *b)
 {

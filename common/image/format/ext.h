@@ -170,6 +170,8 @@ size_t ext_samples_room(const struct ext *, const struct ndz_header *h, size_t r
 size_t ext_samples_need(size_t n);
 /* Is the chunk a part of a delta, which needs its base? */
 bool ext_is_delta(const struct ext *);
+/* Does the image say that it is of a disk with partitions? */
+bool ext_is_partitioned(const struct ext *);
 /* Are the two states the same? */
 bool ext_state_same(const struct ext_state *, const struct ext_state *);
 /* Write a state for people, as in "UUID 0123...", to buf[cap].  Returns buf. */

@@ -13,7 +13,9 @@ chunk_parse(struct chunk *c, const void *bytes, struct err *e)
 		return -1;
 	if (c->h.encrypted)
 		return err_set(e, ERR_UNSUPPORTED,
-		    "is encrypted; give its key with --decrypt=KEYFILE");
+		    "is encrypted; give its key with --decrypt=KEYFILE (for a program "
+		    "that has no such option, imagerezip --decrypt=KEYFILE makes an "
+		    "image that is not encrypted)");
 	if (ext_get(&c->ext, &c->h, bytes, e) != 0)
 		return -1;
 	c->codec = ndz_header_codec(&c->h);
