@@ -405,7 +405,10 @@ child_run_telling(const char *const argv[], child_line_fn tell, void *arg, struc
 		return -1;
 	while (cancel_signal() == 0 && child_runs_for(c, ASK_US))
 		;
-	int rc = child_runs(c) ? cancel_check(e) : child_result(c, e);
+	bool runs = child_runs(c);
+	int rc = runs ? cancel_check(e) : child_result(c, e);
+	if (runs) /* a shell ends alone, and what it waits for would go on */
+		process_signal_all(&c->process, SIGTERM);
 	child_stop(c);
 	return rc;
 }

@@ -60,7 +60,7 @@ void child_stop(struct child *);
 int child_run(const char *const argv[], struct err *);
 /* child_run(), with tell(arg, line) for every line that the program prints.
  * ERR_CANCELLED: the work of this thread is to end (cancel.h), so the program was told to
- * end, too. */
+ * end, too, and all that it has started. */
 int child_run_telling(
     const char *const argv[], child_line_fn tell, void *arg, struct err *);
 

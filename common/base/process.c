@@ -188,6 +188,13 @@ process_signal(const struct process *p, int sig)
 }
 
 void
+process_signal_all(const struct process *p, int sig)
+{
+	if (p->pid != 0 && !p->ended)
+		kill(p->own_group ? -p->pid : p->pid, sig);
+}
+
+void
 process_end(struct process *p, uint64_t most_us)
 {
 	process_signal(p, SIGTERM);

@@ -47,6 +47,8 @@ bool process_ends_with(pid_t parent);
 bool process_wait(struct process *, uint64_t most_us);
 /* Send a signal, unless it has ended. */
 void process_signal(const struct process *, int sig);
+/* process_signal(), also to what it has started, if it has its own group. */
+void process_signal_all(const struct process *, int sig);
 /* Ask it to end by SIGTERM, kill it after most_us microseconds, and wait for its end. */
 void process_end(struct process *, uint64_t most_us);
 /* Of a process that has ended: whether that was by anything but status 0, and how: "ended

@@ -11,6 +11,7 @@
 /* What happens after each time, and how long it usually is. */
 static const char *const names[] = {
 	"absent", /* 30 s: swapin names the nodes that have not booted */
+	"grace",  /* 3 s: a program that is to end by a signal, and waits, ends at once */
 	"hold",   /* 5 s: a disk or file is refused that another program locks or has open */
 	/* 2 s (1 s for the stream of one client): frisbeed -T -1 and --until end after the
 	 * last client.  Short only where one client comes alone: others may come late. */

@@ -16,6 +16,7 @@
 #include "common/base/cancel.h"
 #include "common/base/clock.h"
 #include "common/base/say.h"
+#include "common/base/test_times.h"
 #include "common/base/timed.h"
 #include "common/cli/cli.h"
 #include "common/cli/failure.h"
@@ -75,7 +76,7 @@ interrupt(void)
 
 	while (interrupt_until(guard.ends ? now + SAME_US : UINT64_MAX))
 		;
-	interrupt_until(now + GRACE_US);
+	interrupt_until(now + test_time_us("grace", GRACE_US));
 }
 
 static void
