@@ -131,6 +131,8 @@ complete(struct place *p, struct err *e)
 		return -1;
 	int rc = target_finish_all(&f, &wiped, e);
 	in->stale_wiped += wiped;
+	if (rc == 0 && dry)
+		rehearsal_grown(in, &f.change);
 	if (rc != 0 || dry)
 		return rc;
 	if (install_recheck_again(p, e) != 0 || resume_forget(&p->resume, e) != 0 ||

@@ -477,6 +477,16 @@ rehearsal_end(struct install *in, struct err *e)
 }
 
 void
+rehearsal_grown(struct install *in, const struct ptable_change *change)
+{
+	struct rehearsal_found *f = in->rehearsal->found;
+
+	for (size_t i = 0; i < f->nparts && change->grown != 0; i++)
+		if (f->parts[i].number == change->grown && !f->parts[i].inside)
+			f->parts[i].sectors.len = change->is_sectors;
+}
+
+void
 rehearsal_found_free(struct rehearsal_found *f)
 {
 	free(f->parts);

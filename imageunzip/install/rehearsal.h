@@ -64,6 +64,10 @@ int rehearsal_open(struct install **, const struct install_config *, const char 
 int rehearsal_early(struct install *, const void *chunk0, struct err *);
 /* For install_finish(): find the partitions. */
 int rehearsal_end(struct install *, struct err *);
+/* After rehearsal_end(): the table would change so; of a partition that would grow, *found has the
+ * new length. */
+struct ptable_change;
+void rehearsal_grown(struct install *, const struct ptable_change *);
 /* Free what was found. */
 void rehearsal_found_free(struct rehearsal_found *);
 

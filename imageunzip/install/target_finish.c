@@ -316,7 +316,7 @@ static int
 fit_table(struct target_finish *f, struct disk *view, struct err *e)
 {
 	const struct target *t = f->target;
-	struct ptable_change done;
+	struct ptable_change *done = &f->change;
 	struct beyond beyond;
 	unsigned from;
 
@@ -329,11 +329,11 @@ fit_table(struct target_finish *f, struct disk *view, struct err *e)
 		return 0;
 	}
 	find_beyond(&beyond, view);
-	if (ptable_fit(view, from, may_grow(f, view), &done, e) != 0)
+	if (ptable_fit(view, from, may_grow(f, view), done, e) != 0)
 		return err_ctx(e, "the partition table could not be adapted");
-	tell_change(t, &done, f->dry);
-	warn_taken(f, &beyond, &done);
-	note_longer(f, view, &done);
+	tell_change(t, done, f->dry);
+	warn_taken(f, &beyond, done);
+	note_longer(f, view, done);
 	return 0;
 }
 

@@ -27,6 +27,7 @@ struct target_finish {
 	bool dry; /* only report what would be done */
 	const struct tail *tail; /* of the image */
 	const uint64_t *tail_sectors; /* of each piece, how many the image stores */
+	struct ptable_change change; /* of --grow and the like: what became of the table */
 	struct followed longer; /* what target_finish_all() has made longer */
 };
 /* Set the type (-D), fill the free space that waited, wipe stale signatures and adapt the

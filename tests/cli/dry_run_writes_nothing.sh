@@ -43,6 +43,7 @@ cp --sparse=always "$T/tgt" "$T/real"; "$BIN/imageunzip" --in-place --json "$T/d
 check "it wipes $would signatures, and the real run $(stat_of stale_signatures_wiped)" [ "$would" -ge 2 -a "$would" = "$(stat_of stale_signatures_wiped)" ]
 unchanged "--grow" "$T/tgt" dry --grow "$T/disk.ndz" "$T/tgt"
 check "what would grow" grep -q "partition 2 would grow from 12288 sectors" "$T/said"
+check "and is listed with its new length" grep -q "^partition 2, sectors 10240-59391 " "$T/out"
 unchanged "-z" "$T/tgt" dry --in-place -z "$T/disk.ndz" "$T/tgt"
 check "free space" grep -q "^partition 1.*free space is zeroed" "$T/out"
 unchanged "into a partition" "$T/real" dry -s 1 "$T/fs.ndz" "$T/real"
