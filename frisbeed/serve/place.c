@@ -100,9 +100,10 @@ check_apart(const struct place *p, unsigned n, struct err *e)
 			    strcmp(p[i].port, "0") != 0 &&
 			    strchr(p[i].port, '-') == NULL)
 				return err_set(e, ERR_USAGE,
-				    "two images have %s port %s: use -m %s+, or "
-				    "IMAGE@ADDR:PORT",
-				    p[i].addr, p[i].port, p[i].addr);
+				    "the images %.100s and %.100s both have %s port %s: "
+				    "use -m %s+, or IMAGE@ADDR:PORT",
+				    p[k].image, p[i].image, p[i].addr, p[i].port,
+				    p[i].addr);
 	return 0;
 }
 

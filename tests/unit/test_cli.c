@@ -136,6 +136,21 @@ test_nearest(void)
 	}
 }
 
+/* Of one or two. */
+static void
+test_operands(void)
+{
+	char a[] = "image", b[] = "disk", c[] = "more", *operands[] = { a, b, c, NULL };
+	struct err e;
+
+	T_CHECK(cli_operands(operands, 0, 1, 2, "an image is needed", &e) == -1);
+	T_CHECK(e.misuse && strcmp(e.text, "an image is needed") == 0);
+	T_CHECK(cli_operands(operands, 1, 1, 2, "an image is needed", &e) == 0);
+	T_CHECK(cli_operands(operands, 2, 1, 2, "an image is needed", &e) == 0);
+	T_CHECK(cli_operands(operands, 3, 1, 2, "an image is needed", &e) == -1);
+	T_CHECK(e.misuse && strcmp(e.text, "more: is one operand too many: an image is needed") == 0);
+}
+
 static void
 test_numbers(void)
 {
@@ -257,6 +272,7 @@ main(void)
 	test_kinds();
 	test_parse();
 	test_nearest();
+	test_operands();
 	test_numbers();
 	test_units();
 	test_added();
