@@ -79,7 +79,8 @@ diagnose_network(const struct doctor_config *c, struct err *e)
 
 	if (!netif_is_group(c->net->addr))
 		return err_set(e, ERR_USAGE,
-		    "--doctor checks multicast: -m must be a multicast group");
+		    "--doctor checks multicast: -m must be a multicast group (a load from "
+		    "the address of a host needs --unicast)");
 	if (c->net->port_lo == 0 || c->net->port_lo != c->net->port_hi ||
 	    c->net->port_lo == UINT16_MAX)
 		return err_set(e, ERR_USAGE, "--doctor needs one port (-p)");

@@ -61,6 +61,20 @@ aim(struct opts *o, const char *name, struct rehearsal_found *found)
 	install_tells_user(&o->target.install, o->quiet);
 }
 
+/* A server that sends to the address of this machine alone is heard without --unicast, too, so
+ * this is no error. */
+static void
+mind_address(const struct net_options *o, const struct sock_config *c)
+{
+	char text[200];
+
+	if (o->unicast || c->broadcast || netif_is_group(c->addr))
+		return;
+	snprintf(text, sizeof text,
+	    "%s is no multicast group: --unicast asks a server at that address", o->addr);
+	cli_warn(text);
+}
+
 /* Fills in the load's configuration from the options, without the key. */
 static int
 configure(struct opts *o, struct load_config *c, struct err *e)
@@ -83,6 +97,7 @@ configure(struct opts *o, struct load_config *c, struct err *e)
 		return -1;
 	if (net_options_resolve(&o->net, &c->net, e) != 0)
 		return -1;
+	mind_address(&o->net, &c->net);
 	return c->has_server ? addr_parse(o->server, c->server, e) : 0;
 }
 

@@ -91,21 +91,34 @@ run_checks(const struct doctor_facts *f, struct doctor_report *r)
 		checks[i](f, r);
 }
 
-void
-doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
+/* The summary where no check is bad: it names those that could not be made, since a load may fail
+ * at what they would have found. */
+static void
+say_well(const struct doctor_facts *f, struct doctor_report *r)
 {
 	const char *serves = f->any_file ? ", which serves a file, not an image: use -N"
 	                                 : "";
-	char a[ADDR_TEXT_MAX];
+	char a[ADDR_TEXT_MAX], untested[300] = "";
 
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->check[i].status == DOCTOR_UNKNOWN)
+			snprintf(untested + strlen(untested), sizeof untested - strlen(untested),
+			    "%s%s", untested[0] == '\0' ? "; not tested: " : ", ",
+			    r->check[i].name);
+	snprintf(r->summary, sizeof r->summary, "all is well%s: multicast arrives from %s%s%s",
+	    untested[0] != '\0' ? " that could be tested" : "", addr_text(f->server, a), serves,
+	    untested);
+}
+
+void
+doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
+{
 	*r = (struct doctor_report){ 0 };
 	run_checks(f, r);
 	const struct doctor_check *bad = worst(r);
 	r->well = bad == NULL && judge_arrives(f);
 	if (r->well)
-		snprintf(r->summary, sizeof r->summary,
-		    "all is well: multicast arrives from %s%s", addr_text(f->server, a),
-		    serves);
+		say_well(f, r);
 	else
 		snprintf(r->summary, sizeof r->summary, "%s",
 		    bad != NULL ? bad->text : "no reason was found");

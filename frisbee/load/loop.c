@@ -422,9 +422,12 @@ mind_patience(struct loop *l)
 		return;
 	snprintf(text, sizeof text,
 	    "nothing was heard from %s:%u for %" PRIu64
-	    " s; frisbee --doctor with the same options says why",
+	    " s%s",
 	    addr_text(sock_dest(l->sock), addr), sock_port(l->sock),
-	    (l->now - heard) / 1000000);
+	    (l->now - heard) / 1000000,
+	    netif_is_group(sock_dest(l->sock))
+		? "; frisbee --doctor with the same options says why"
+		: "");
 	tell(l, text);
 }
 

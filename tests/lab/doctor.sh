@@ -10,7 +10,7 @@ well 1 --report "$T/report"
 check "in $TOOK s" [ "$TOOK" -lt 120 ]	# a tenth of it on a machine that does nothing else
 for c in interface address subnet sending membership server source multicast "to server" \
     unicast "second port" querier mtu ttl loss; do says ok "$c" .; done
-summed "all is well: multicast arrives from 10.9.0.1"
+summed "all is well.*: multicast arrives from 10.9.0.1"
 says ok loss "0 % of 100 packets to the server are lost, 0 % of 100 from"
 no_burst "$T/says" || says ok burst "of 100 packets as large as blocks, [0-9] % are lost"
 as_json() {
@@ -26,7 +26,7 @@ mac=$(ip -n "${LAB}1" -o link show | grep -oE 'link/ether [0-9a-f:]{17}' | head 
 told_in() { check "$1 has $2" grep -qE -- "$2" "$T/$1"; }
 for w in "frisbee hardware report, format 1" "kernel  *Linux $(uname -r)" "driver  *veth" "mtu_bytes  *1500" "generic-receive-offload  *o" \
     "IGMP querier  *[*].[*].[*].[0-9]+" "one by one  *sent 100 in [0-9]+ us, heard by the server 100" "came_bits_per_s  *[1-9]" \
-    "ok  *querier" "in short  *all is well: multicast arrives from [*].[*].[*].1" "address  *${mac%:*:*:*}:xx:xx:xx"; do told_in report "$w"; done
+    "ok  *querier" "in short  *all is well.*: multicast arrives from [*].[*].[*].1" "address  *${mac%:*:*:*}:xx:xx:xx"; do told_in report "$w"; done
 maker=/sys/class/dmi/id/sys_vendor
 [ ! -s $maker ] || check "who made the machine" grep -qF "made by          $(head -n 1 $maker | sed 's/[^ -~].*//')" "$T/report"
 [ ! -s /etc/os-release ] || check "its system, without quotes" grep -qE '^system  *[^ "][^"]*$' "$T/report"

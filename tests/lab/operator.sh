@@ -9,6 +9,10 @@ echo "== nobody serves yet"
 FRISBEE_TEST_TIMES=unheard=2,statistics=0.2 load 1 --progress 1 --stats "$T/stats1" "$T/d1"
 check "it says that nothing is heard, and names the doctor" \
 	soon grep -q "nothing was heard from $GROUP:$PORT for 2 s; frisbee --doctor" "$T/client1.log"
+on 2 "$BIN/frisbee" -m 10.9.0.1 -p $PORT -T 1 "$T/none" 2> "$T/stderr"; check "nobody is there" [ $? = 110 ]
+check "the address of a host without --unicast" grep -q "10.9.0.1 is no multicast group: --unicast asks a server" "$T/stderr"
+FRISBEE_TEST_TIMES=unheard=1 on 2 "$BIN/frisbee" --unicast -m 10.9.0.1 -p $PORT -T 3 "$T/none" 2> "$T/stderr"
+check "with it no doctor is named, who could not help" grep -q "nothing was heard from 10.9.0.1:$PORT for [12] s$" "$T/stderr"
 check "its statistics say that it waits" grep -q '"state": "waiting"' "$T/stats1"
 
 echo "== a load, seen from both ends"

@@ -107,6 +107,8 @@ test_well(void)
 		if (r.check[i].status == DOCTOR_UNKNOWN)
 			unknown += strcmp(r.check[i].name, "first port") == 0;
 	T_CHECK(r.well && unknown == 1);
+	T_CHECK(strcmp(r.summary, "all is well that could be tested: multicast arrives from "
+				  "10.0.0.1; not tested: first port") == 0);
 	f.first_heard = true;
 	/* Not root: it knows less, and nothing is wrong. */
 	f.watched = f.query = false;
@@ -114,6 +116,7 @@ test_well(void)
 	f.own.asked = f.its.asked = false;
 	f.its.n = 0;
 	T_CHECK(sums_up(&f, true, "all is well"));
+	T_CHECK(sums_up(&f, true, "; not tested: address, membership, querier"));
 	T_CHECK(says(&f, "membership", DOCTOR_UNKNOWN, "root"));
 	T_CHECK(says(&f, "address", DOCTOR_UNKNOWN, "root"));
 }
