@@ -30,6 +30,11 @@ chunks = struct.unpack("<I", body[39:43])[0]
 print("joined", flush=True)
 parent = child = None
 have, came, whole, said, digests = {}, b"", False, 0, 0
+def tell(kind, body):
+    try:
+        server.sendall(frame(kind, body))
+    except OSError:  # it has ended; what it said last is still to be read
+        pass
 def send(chunk):
     sent = bytearray(have[chunk])
     if chunk == 1:
@@ -52,7 +57,7 @@ while True:
     ready, _, _ = select.select([l, server] + [s for s in (parent, child) if s], [], [], 0.1)
     if time.monotonic() - said > 0.1:
         said = time.monotonic()
-        server.sendall(frame(7, struct.pack("<III", len(have), 0, 0)))
+        tell(7, struct.pack("<III", len(have), 0, 0))
     if l in ready:
         child, _ = l.accept()
         kind, body = frames(child)
@@ -72,6 +77,8 @@ while True:
             kind, body = frames(parent)
         except OSError:
             parent = None
+            if len(have) < chunks:
+                tell(8, struct.pack("<I", 0) + text("the connection has ended"))
             continue
         chunk, at, length = struct.unpack("<III", body[:12])
         came = (came if at else b"") + body[12:]
@@ -81,14 +88,16 @@ while True:
         serve()
         if len(have) == chunks and not whole:
             whole = True
-            server.sendall(frame(9, b""))
+            tell(9, b"")
     elif server in ready:
         kind, body = frames(server)
         digests += kind == 16
         if kind == 6:
             print("digests", digests, flush=True)
             sys.exit()
-        if kind == 4 and parent is None and len(have) < chunks:
+        if kind == 4 and len(have) < chunks:
+            if parent:
+                parent.close()
             parent = socket.create_connection(("127.0.0.1", port))
             parent.sendall(frame(11, b"doly" + struct.pack("<I", number) + body[10:26]))
             parent.sendall(frame(12, struct.pack("<HII", 1, 0, chunks)))
@@ -111,7 +120,7 @@ for version in 4 5; do
 	check "... and has the right data" cmp "$T/data" "$T/got"
 	check "a chunk was damaged" [ "$(json "$T/joined" chunks_damaged)" -ge 1 ]
 	check "it had two parents" [ "$(json "$T/joined" parents)" -ge 2 ]
-	wait $SERVER; check "the server" [ $? = 0 ]
+	wait $SERVER; check "the server: $(cat "$T/serve.log")" [ $? = 0 ]
 	check "the server names the forger" grep -q "dolly: forger .*chunks that it has sent to .* were damaged" "$T/serve.log"
 	wait $forger; check "digests are said to who speaks version 5: $(tail -n 1 "$T/forger")" grep -q digests "$T/forger"; check "... alone" [ "$(grep -c "digests 0" "$T/forger")" = $((version < 5)) ]
 done
