@@ -45,7 +45,7 @@ static const struct cli_opt own_opts[] = {
 	{ 300, "check", NULL, "check the configuration, and exit", CLI_FLAG, AT(check),
 	    0, 0, NULL },
 	{ 302, "report", NULL,
-	    "print who has loaded and uploaded what, and what failed, and exit", CLI_FLAG,
+	    "print what was loaded and uploaded, and what failed, with --json also by whom, and exit", CLI_FLAG,
 	    AT(report), 0, 0, NULL },
 	{ 303, "json", NULL, "print the report, or a failure, as JSON", CLI_FLAG, AT(json), 0, 0,
 	    NULL },
@@ -66,7 +66,7 @@ static const struct cli_program prog = {
 	    "begins when\na client asks for it, and ends when no client needs it.",
 	.examples = "  mfrisbeed -c /etc/mfrisbeed.conf\n"
 		    "  mfrisbeed --check -c /etc/mfrisbeed.conf\n"
-		    "  mfrisbeed --report -c /etc/mfrisbeed.conf   who has loaded what\n\n"
+		    "  mfrisbeed --report -c /etc/mfrisbeed.conf   what was loaded\n\n"
 		    "A whole configuration:\n\n"
 		    "  image ubuntu24 /srv/images/ubuntu24.ndz\n"
 		    "  group 239.192.1.1\n"

@@ -166,7 +166,7 @@ const struct cli_program streamdisk_program = {
 	         "is used.",
 	.examples =
 	    "  streamdisk disk.ndz                    list the partitions\n"
-	    "  streamdisk --ro --partition=2 disk.ndz /mnt   mount partition 2 until Ctrl-C\n"
+	    "  streamdisk --ro --partition=2 disk.ndz /mnt   as root: mount partition 2 until Ctrl-C\n"
 	    "  streamdisk --ro --file disk.ndz dir    the disk as dir/disk\n"
 	    "  streamdisk --ro disk.ndz /dev/nbd0     as a block device\n"
 	    "  streamdisk https://a/disk.ndz /dev/sda /dev/nbd0   "

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,10 @@
 #include "common/base/loop.h"
 #include "common/base/process.h"
 
-enum { PATIENCE_US = 10000000 }; /* frisbeed ends within 3 s, unless its disk hangs */
+enum {
+	PATIENCE_US = 10000000, /* frisbeed ends within 3 s, unless its disk hangs */
+	LOCK_STEP_MS = 100,     /* between two looks at a lock that another starter has */
+};
 enum { BEGIN, END };
 
 /* A question; the words of BEGIN follow, each with its NUL. */
@@ -191,15 +195,18 @@ kill_all(struct starting *x)
 }
 
 /* Waits until the starter of an earlier server has ended, and all that it has started.  Returns the
- * lock, or -1. */
+ * lock; -1: there is none, or the own server has ended meanwhile. */
 static int
-take_lock(const char *path, struct err *e)
+take_lock(const char *path, int sock)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct pollfd server = { .fd = sock }; /* no event is asked for but its end */
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), got;
 
 	if (fd < 0)
-		return err_os(e, "%s", path);
-	return lock_wait(fd, e) == 0 ? fd : -1;
+		return -1;
+	while ((got = lock_try(fd, false)) == 0 && poll(&server, 1, LOCK_STEP_MS) <= 0)
+		;
+	return got == 1 ? fd : -1;
 }
 
 /* The signals of a terminal, or of whoever ends all processes of a service, are for
@@ -227,7 +234,7 @@ serve(struct starting *x, int sock, const char *program, const char *lock)
 		x->of_id[i] = (struct one){
 			.of = x, .watch.fd = -1, .kill_us = UINT64_MAX
 		};
-	if ((x->lock = take_lock(lock, &e)) < 0 || loop_open(&x->loop, &e) != 0 ||
+	if ((x->lock = take_lock(lock, sock)) < 0 || loop_open(&x->loop, &e) != 0 ||
 	    loop_watch(&x->loop, &x->sock, EPOLLIN, &e) != 0)
 		return 1;
 	loop_expect(&x->loop, &x->late);

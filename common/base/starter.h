@@ -24,7 +24,7 @@ struct starter;
 int starter_new(struct starter **, const char *program, const char *lock, struct err *);
 /* Kills all that it has started, and waits for its end.  NULL is allowed. */
 void starter_free(struct starter *);
-/* Lets go of a starter that has started nothing.  It ends by itself, when it has the lock at the latest,
+/* Lets go of a starter that has started nothing.  It ends by itself, also while it waits for the lock,
  * which is not waited for.  NULL is allowed. */
 void starter_leave(struct starter *);
 /* The number of its process, which is the parent of all that it starts. */

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "tests/unit/scratch.h"
@@ -127,6 +128,23 @@ test_next_waits(void)
 	starter_free(second);
 }
 
+/* One that waits for another's end ends with its own server: nobody else would end it. */
+static void
+test_ends_while_it_waits(void)
+{
+	static const char *const waits[] = { "-c", "exec sleep 600", NULL };
+	struct starter *first = make("/bin/sh"), *second;
+
+	T_CHECK(starter_begin(first, 1, waits, &e) == 0);
+	pid_t old = next(first).pid;
+	second = make("/bin/sh");
+	alarm(LIMIT_MS / 1000);
+	starter_free(second);
+	alarm(0);
+	T_CHECK(runs(old));
+	starter_free(first);
+}
+
 /* The starter itself is killed: the server learns it, and the next starter waits for the end of what it
  * has left. */
 static void
@@ -168,6 +186,7 @@ main(void)
 	test_all_end();
 	test_refused();
 	test_next_waits();
+	test_ends_while_it_waits();
 	test_gone();
 	return t_done();
 }

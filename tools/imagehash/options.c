@@ -37,7 +37,8 @@ static const struct cli_opt opts[] = {
 	{ 's', "slice", "N", "compare partition N of the disk", CLI_UINT, AT(slice), 1,
 	    128, NULL },
 	FLAG(302, "fit",
-	    "the image was installed with --fit: partitions are where the disk has them",
+	    "the image was installed with --fit --no-follow: partitions are where the disk "
+	    "has them, and filesystems have not grown",
 	    fit),
 	FLAG('r', "regular", "the disk is a file of any length", any_length),
 	FLAG('X', "merge", "report neighbouring blocks as one", merge),
