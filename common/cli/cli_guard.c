@@ -38,6 +38,7 @@ enum {
 
 static struct {
 	sem_t signals; /* one for each signal that has come */
+	sem_t begun;   /* the thread waits for one */
 	bool on;       /* they can be counted */
 	const char *program;
 	bool ends;            /* the program, when it does not end by itself */
@@ -107,6 +108,7 @@ guard_main(void *arg)
 	(void)arg;
 	/* This thread was started before cli_catch_signals() set the owner of the work. */
 	cancel_work_for(cli_cancel());
+	sem_post(&guard.begun);
 	wait_for_signal();
 	interrupt();
 	pthread_mutex_lock(&guard.lock); /* never unlocked: tidy() cannot be changed any more */
@@ -134,7 +136,7 @@ cli_guard_prepare(const char *program, bool ends, int report_fd)
 	guard.program = program;
 	guard.ends = ends;
 	guard.report_fd = report_fd;
-	guard.on = sem_init(&guard.signals, 0, 0) == 0;
+	guard.on = sem_init(&guard.signals, 0, 0) == 0 && sem_init(&guard.begun, 0, 0) == 0;
 }
 
 void
@@ -150,8 +152,12 @@ cli_guard_start(void)
 	/* The guard's thread inherits this mask, so other threads get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (pthread_create(&thread, &small, guard_main, NULL) == 0)
+	if (pthread_create(&thread, &small, guard_main, NULL) == 0) {
 		pthread_detach(thread);
+		/* What a thread that begins has locked would stay locked in a child of fork(). */
+		while (sem_wait(&guard.begun) != 0 && errno == EINTR)
+			;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&small);
 }
