@@ -24,8 +24,8 @@ struct starter;
 int starter_new(struct starter **, const char *program, const char *lock, struct err *);
 /* Kills all that it has started, and waits for its end.  NULL is allowed. */
 void starter_free(struct starter *);
-/* Lets go of a starter that has started nothing.  It ends by itself, also while it waits for the lock,
- * which is not waited for.  NULL is allowed. */
+/* Lets go of a starter that has started nothing, without waiting for its end: it ends by itself, also
+ * while it waits for the lock.  NULL is allowed. */
 void starter_leave(struct starter *);
 /* The number of its process, which is the parent of all that it starts. */
 pid_t starter_pid(const struct starter *);

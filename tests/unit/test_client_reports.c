@@ -127,17 +127,24 @@ another_reports(struct client *c, uint64_t now, uint8_t lack)
 	hears(c, now, nak, &st);
 }
 
+/* The server says to so many clients which chunks come. */
 static void
-among_others(struct client *c, uint64_t now, const uint8_t *coming)
+state_comes(struct client *c, uint64_t now, uint8_t flags, uint32_t clients, const uint8_t *coming)
 {
 	struct wirext_msg m = { .kind = WIREXT_STATE };
 	struct client_store st;
 
-	m.u.state.flags = WIREXT_IDLE;
-	m.u.state.clients = 6;
+	m.u.state.flags = flags;
+	m.u.state.clients = clients;
 	m.u.state.chunks = CHUNKS;
 	m.u.state.coming = (struct wirext_map){ 0, CHUNKS, coming };
 	hears(c, now, m, &st);
+}
+
+static void
+among_others(struct client *c, uint64_t now, const uint8_t *coming)
+{
+	state_comes(c, now, WIREXT_IDLE, 6, coming);
 }
 
 /* Blocks came ever later, so the client waits long for more of them.  But a server that says
@@ -358,25 +365,12 @@ test_repeated(void)
 	client_free(c);
 }
 
-/* All chunks but 1 come. */
-static void
-others_come(struct client *c, uint64_t now)
-{
-	static const uint8_t bits[1] = { 0x0d };
-	struct wirext_msg m = { .kind = WIREXT_STATE };
-	struct client_store st;
-
-	m.u.state.clients = 1;
-	m.u.state.chunks = CHUNKS;
-	m.u.state.coming = (struct wirext_map){ 0, CHUNKS, bits };
-	hears(c, now, m, &st);
-}
-
 /* A chunk of which much is lacking, the same.  When it comes again because of the WANT, from
  * its beginning, which is here, no other WANT disturbs that. */
 static void
 test_much_is_repeated(void)
 {
+	static const uint8_t all_but_1[1] = { 0x0d };
 	uint64_t now = 10 * MS, begun = now;
 	struct client *c = make_client(true);
 	struct wirext_msg said;
@@ -386,7 +380,7 @@ test_much_is_repeated(void)
 		block(c, now, 1, b);
 	while (!wants && now < begun + 10000 * MS) {
 		block(c, now, 1, 5);
-		others_come(c, now);
+		state_comes(c, now, 0, 1, all_but_1);
 		wants = says(c, &now, 5 * MS, WIREXT_WANT, &said);
 	}
 	T_CHECK(wants);
